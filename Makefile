@@ -1,0 +1,51 @@
+# Every target installs what it needs into .venv the first time; a second run starts at once.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP_ARGS ?=
+
+.PHONY: quickstart test test-all check lint format docs lock clean help
+
+help: ## Show what can be made
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+quickstart: $(BIN)/.installed ## Train a movie-review classifier on the CPU and explain three reviews
+	$(BIN)/lexical-sae quickstart
+
+test: $(BIN)/.installed-dev ## The quick suite: offline, seeded, on the CPU
+	$(BIN)/python -m pytest -n 2
+
+test-all: $(BIN)/.installed-dev ## Everything, slow and networked tests included
+	$(BIN)/python -m pytest -n 2 -m ""
+
+check: lint test ## Format, lint, types, import contract and the quick suite
+
+lint: $(BIN)/.installed-dev ## Format, lint and types only
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/basedpyright
+
+format: $(BIN)/.installed-dev ## Rewrite files in the project's format
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+docs: $(BIN)/.installed ## Write the pages that are made from code
+	$(BIN)/python tools/config_docs.py
+
+lock: $(BIN)/.installed ## Resolve the dependencies anew and pin them
+	$(BIN)/python tools/lock.py
+
+clean: ## Remove the environment and caches
+	rm -rf .venv .pytest_cache .ruff_cache .hypothesis
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed; run: make PYTHON=python3.12 ...")'
+	$(PYTHON) -m venv .venv
+
+$(BIN)/.installed: requirements.lock pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(BIN)/.installed-dev: requirements-dev.lock $(BIN)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -r requirements-dev.lock
+	@touch $@

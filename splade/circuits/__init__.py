@@ -1,0 +1,1 @@
+"""What a circuit is, and how one is asked for in training."""

@@ -1,0 +1,78 @@
+"""`CircuitState`: a decision together with everything needed to take it apart exactly."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class CircuitState:
+    """One decision per leading index, with its exact linear form `logits = W_eff @ sparse_vector + b_eff`.
+
+    `W_eff` is kept as two factors, `W_eff = readout @ word_vectors.T`, because [*batch, C, V] is large and rarely
+    needed whole: `W_eff` makes it, `effective_rows` and `effective_columns` make the part that is wanted.
+    Unpacks as `logits, sparse_vector, W_eff, b_eff`.
+    """
+
+    logits: Float[Tensor, "*batch C"]
+    sparse_vector: Float[Tensor, "*batch V"]
+    readout: Float[Tensor, "*batch C H"]
+    """How much each hidden unit, at this input, counts for each class."""
+    word_vectors: Float[Tensor, "V H"]
+    """How much each word feeds each hidden unit; shared by the whole batch."""
+    b_eff: Float[Tensor, "*batch C"]
+
+    @property
+    def W_eff(self) -> Float[Tensor, "*batch C V"]:
+        """The effective weights, dense."""
+        return self.readout @ self.word_vectors.T
+
+    def effective_rows(self, class_indices: Int[Tensor, "*batch"]) -> Float[Tensor, "*batch V"]:
+        """The row of `W_eff` of one class per sample."""
+        row = self.readout.take_along_dim(class_indices[..., None, None], dim=-2).squeeze(-2)
+        return row @ self.word_vectors.T
+
+    def effective_columns(self, word_ids: Int[Tensor, " K"]) -> Float[Tensor, "*batch C K"]:
+        """The columns of `W_eff` of the given words."""
+        return self.readout @ self.word_vectors[word_ids].T
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return iter((self.logits, self.sparse_vector, self.W_eff, self.b_eff))
+
+
+SequenceCircuitState = CircuitState
+TagCircuitState = CircuitState
+
+
+def largest_k_mask(values: Float[Tensor, "*batch V"], k: Int[Tensor, "*batch"] | int) -> Bool[Tensor, "*batch V"]:
+    """True at the k largest values of each row; of equal values the lowest index is taken first.
+
+    Example: `largest_k_mask([3, 5, 5, 1], 2) -> [F, T, T, F]`, and with k=1 `[F, T, F, F]`.
+    """
+    size = values.shape[-1]
+    counts = torch.as_tensor(k, device=values.device).clamp(0, size).expand(values.shape[:-1])[..., None]
+    most = int(counts.max()) if counts.numel() else 0
+    if most == 0:
+        return torch.zeros_like(values, dtype=torch.bool)
+    # topk breaks ties as it likes; only its values are used, so the choice among equals is ours.
+    top = values.topk(most, dim=-1).values
+    kth = top.gather(-1, (counts - 1).clamp(min=0))
+    above, tied = values > kth, values == kth
+    room = counts - above.sum(-1, keepdim=True)
+    return (above | (tied & (tied.cumsum(-1) <= room))) & (counts > 0)
+
+
+def compute_active_slice_weff(
+    sparse_vector: Float[Tensor, "B V"], W_eff: Float[Tensor, "B C V"] | CircuitState
+) -> tuple[Float[Tensor, "B C K"], Int[Tensor, " K"]]:
+    """`W_eff` at the words that are active anywhere in the batch, and the ids of those words.
+
+    Given a `CircuitState` instead of a dense `W_eff`, the dense matrix is never made.
+    """
+    active_ids = (sparse_vector != 0).any(0).nonzero().flatten()
+    if isinstance(W_eff, CircuitState):
+        return W_eff.effective_columns(active_ids), active_ids
+    return W_eff[:, :, active_ids], active_ids

@@ -1,0 +1,155 @@
+"""`lexical-sae`: one command with sub-commands. The only place that prints."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+import splade
+
+app = typer.Typer(
+    name="lexical-sae",
+    help="Text classifiers whose features are words: train one, and see exactly why it decides.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+console = Console()
+USER_ERRORS = (ValueError, OSError, RuntimeError, FloatingPointError)
+"""What a person can put right: shown as a sentence. Anything else is our mistake and keeps its traceback."""
+
+
+@app.callback(invoke_without_command=True)
+def about(version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False) -> None:
+    if version:
+        console.print(f"lexical-sae {splade.__version__}", highlight=False)
+        raise typer.Exit
+
+
+@app.command()
+def quickstart(
+    out: Annotated[Path, typer.Option(help="Where to save the model.")] = Path("results/quickstart/model"),
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
+) -> None:
+    """Train a movie-review classifier in a few minutes and explain three reviews it has never seen."""
+    from splade.config.load import build_config
+
+    run = _train(build_config({"data": {"dataset_name": "movie_snippets"}}), out, device)
+    _show_three(run.model, run.dataset.test.texts)
+    console.print(_next_steps(out))
+
+
+@app.command()
+def train(
+    data: Annotated[
+        str | None,
+        typer.Argument(
+            help="A data set by name (docs/data.md), or your own CSV, TSV or JSONL file.", show_default=False
+        ),
+    ] = None,
+    config: Annotated[Path | None, typer.Option(help="Experiment file (YAML); see docs/configuration.md.")] = None,
+    out: Annotated[Path, typer.Option(help="Where to save the model.")] = Path("results/model"),
+    text_column: Annotated[str | None, typer.Option(help="Column with the text; guessed when not given.")] = None,
+    label_column: Annotated[str | None, typer.Option(help="Column with the label; guessed when not given.")] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
+) -> None:
+    """Train a classifier on a data set or your own file.
+
+    Example: lexical-sae train tickets.csv --out results/tickets
+    """
+    from splade.config.load import build_config, load_config
+
+    if (data is None) == (config is None):
+        raise ValueError("give either a data set (`lexical-sae train reviews.csv`) or an experiment (`--config FILE`)")
+    if config is not None:
+        settings = load_config(config)
+    else:
+        columns = {"text_column": text_column, "label_column": label_column}
+        settings = build_config({"data": {"dataset_name": data, **columns}})
+    run = _train(settings, out, device)
+    _show_three(run.model, run.dataset.test.texts)
+    console.print(_next_steps(out))
+
+
+@app.command()
+def explain(
+    model: Annotated[Path, typer.Argument(help="Folder of a saved model.")],
+    texts: Annotated[list[str], typer.Argument(help="One or more texts, each in quotes.")],
+    top: Annotated[int, typer.Option(help="How many words to show.", min=1)] = 8,
+) -> None:
+    """Show the label of each text and the words that decided it.
+
+    Example: lexical-sae explain results/quickstart/model "a warm and funny film"
+    """
+    from splade import inference
+    from splade.models.persistence import from_pretrained
+    from splade.report.terminal import explanation_panel
+
+    for explanation in inference.explain(from_pretrained(model), texts):
+        console.print(explanation_panel(explanation, top))
+
+
+def _train(config, out: Path, device: str):  # noqa: ANN001, ANN202 - imported late to keep --help quick
+    from splade.models.persistence import save_pretrained
+    from splade.pipelines import setup_and_train
+    from splade.report.progress import ProgressBars
+    from splade.report.terminal import figures_table
+
+    console.print(Text(f"Training on {config.data.dataset_name} with {config.model.name}", style="bold"))
+    with ProgressBars(console) as bars:
+        run = setup_and_train(config, device, bars)
+    for note in run.dataset.notes:
+        console.print(Text(f"data: {note}", style="dim"))
+    scores = run.scores
+    console.print(
+        figures_table(
+            f"On {scores.texts} texts it has never seen",
+            [
+                ("accuracy", f"{scores.accuracy:.1%}", f"always naming the commonest label: {scores.majority:.1%}"),
+                ("active words", f"{scores.active_words:.0f}", f"per text, of {len(run.model.dimensions):,}"),
+                ("identity error", f"{scores.identity_error:.0e}", "contributions and bias sum to the logit"),
+            ],
+        )
+    )
+    if scores.texts_cut:
+        console.print(Text(f"{scores.texts_cut} texts were longer than {run.model.max_length} tokens and were cut"))
+    save_pretrained(run.model, out)
+    console.print(Text(f"saved to {out}", style="dim"))
+    return run
+
+
+def _show_three(model, texts) -> None:  # noqa: ANN001
+    from splade import inference
+    from splade.report.terminal import explanation_panel
+
+    readable = [text for text in texts if 40 <= len(text) <= 240] or list(texts)
+    for explanation in inference.explain(model, readable[:3]):
+        console.print(explanation_panel(explanation))
+
+
+def _next_steps(out: Path) -> Text:
+    return Text.assemble(
+        "\nTry your own: ",
+        (f'lexical-sae explain {out} "your sentence here"', "bold"),
+        "\nYour own data: ",
+        ("lexical-sae train your.csv --out results/yours", "bold"),
+    )
+
+
+def main() -> None:
+    """Run the command line; errors a person can put right end as one sentence and exit code 1."""
+    _register_scripts()
+    try:
+        app()
+    except USER_ERRORS as error:
+        Console(stderr=True).print(Text.assemble(("error: ", "bold red"), str(error)))
+        sys.exit(1)
+
+
+def _register_scripts() -> None:
+    from splade.scripts.fit_lexical_head import fit_lexical_head
+
+    app.command("fit-lexical-head")(fit_lexical_head)

@@ -1,0 +1,181 @@
+"""YAML to a frozen `ExperimentConfig`.
+
+1. The file is parsed with the safe loader; duplicate keys and Python tags are refused.
+2. The short names `seed` and `training.pooling` are written out as the fields they stand for.
+3. The recipe's defaults are laid under the file's values; a part of another kind replaces the recipe's part whole.
+4. The result is validated, an unknown key or value refused with the file, the place and a suggestion.
+5. The `vpe` section becomes the model's expander.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, get_args
+
+import yaml
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from splade.config.schema import ExperimentConfig
+from splade.data.suggest import did_you_mean
+from splade.models.layers.virtual_expander import VirtualExpander
+from splade.recipes import recipe_by_name
+
+Section = dict[str, Any]
+SHORT_NAMES = ("seed", "training")
+"""Top-level names a file may use that are written out before validation."""
+
+
+def load_config(path: str | Path) -> ExperimentConfig:
+    """The experiment described by a YAML file."""
+    place = Path(path)
+    try:
+        text = place.read_text(encoding="utf-8-sig")
+    except FileNotFoundError as error:
+        raise ValueError(f"there is no experiment file {place}; experiments/ holds examples") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"cannot read the experiment file {place}: {error}") from error
+    return parse_config(text, source=str(place))
+
+
+def parse_config(text: str, source: str = "<text>") -> ExperimentConfig:
+    """The experiment described by YAML text; `source` is named in errors."""
+    try:
+        raw = yaml.load(text, Loader=_StrictLoader)
+    except yaml.YAMLError as error:
+        raise ValueError(f"{source}: not valid YAML: {error}") from error
+    if raw is None:
+        raw = {}
+    if not isinstance(raw, dict):
+        raise ValueError(f"{source}: an experiment is a mapping of sections, not {type(raw).__name__}")
+    try:
+        return build_config(raw)
+    except ValidationError as error:
+        raise ValueError("\n".join(f"{_explain(item)} ({source})" for item in error.errors())) from error
+    except ValueError as error:
+        raise ValueError(f"{error} ({source})") from error
+
+
+def build_config(raw: Mapping[str, Any]) -> ExperimentConfig:
+    """The experiment described by plain nested values."""
+    written_out = _write_out_short_names(dict(raw))
+    recipe = recipe_by_name(written_out.get("recipe", "anchored"))
+    return _fold_vpe_into_model(ExperimentConfig.model_validate(merge(recipe.model_dump(), written_out)))
+
+
+def merge(defaults: Section, overrides: Section) -> Section:
+    """Overrides laid over defaults, section by section.
+
+    Example: `{"gate": {"kind": "drelu", "offset": True}}` under `{"gate": "jumprelu"}` is `{"gate": "jumprelu"}`:
+    fields of one kind mean nothing to another.
+    """
+    merged = dict(defaults)
+    for key, value in overrides.items():
+        default = merged.get(key)
+        if isinstance(default, dict) and isinstance(value, dict) and _same_kind(default, value):
+            merged[key] = merge(default, value)
+        else:
+            merged[key] = value
+    return merged
+
+
+def _same_kind(default: Section, override: Section) -> bool:
+    return override.get("kind", default.get("kind")) == default.get("kind")
+
+
+def _write_out_short_names(raw: Section) -> Section:
+    """Replace short names by the fields they stand for."""
+    raw = dict(raw)
+    if "seed" in raw:
+        _put(raw, "evaluation", "seeds", [raw.pop("seed")], short="seed")
+    training = raw.get("training")
+    if isinstance(training, dict) and "pooling" in training:
+        rest = {key: value for key, value in training.items() if key != "pooling"}
+        raw = {**raw, "training": rest} if rest else {key: value for key, value in raw.items() if key != "training"}
+        _put(raw, "model", "pool", training["pooling"], short="training.pooling")
+    return raw
+
+
+def _fold_vpe_into_model(config: ExperimentConfig) -> ExperimentConfig:
+    """The `vpe` section written out as the model's expander, so that a model is built from `config.model` alone."""
+    if not config.vpe.enabled:
+        return config
+    expander = VirtualExpander.Config(token_ids=config.vpe.token_ids, num_senses=config.vpe.num_senses)
+    if config.model.expander not in (None, expander):
+        raise ValueError("vpe and model.expander are both given and differ; keep one")
+    return config.model_copy(update={"model": config.model.model_copy(update={"expander": expander})})
+
+
+def _put(raw: Section, section: str, field: str, value: Any, *, short: str) -> None:
+    existing = raw.get(section) or {}
+    if not isinstance(existing, dict):
+        raise ValueError(f"{section} is a section of settings, not {existing!r}")
+    if field in existing and existing[field] != value:
+        raise ValueError(f"{short} and {section}.{field} are both given and differ; keep one")
+    raw[section] = {**existing, field: value}
+
+
+def _explain(error: ErrorDetails) -> str:
+    """One validation error as a sentence with value, place and remedy."""
+    names, siblings = _place(error["loc"])
+    if len(names) == 1:
+        siblings = [*siblings, *SHORT_NAMES]
+    place = ".".join(names)
+    match error["type"]:
+        case "extra_forbidden":
+            hint = did_you_mean(names[-1], siblings) or f"; known keys: {', '.join(siblings)}"
+            return f"{place} is unknown{hint}"
+        case "union_tag_invalid":
+            context = error.get("ctx", {})
+            return f"{place}.kind {context.get('tag')!r} is unknown; choose from {context.get('expected_tags')}"
+        case _:
+            return f"{place} is {error['input']!r}: {error['msg'].removeprefix('Value error, ')}"
+
+
+def _place(location: tuple[int | str, ...]) -> tuple[list[str], list[str]]:
+    """An error's location as a file spells it, and the keys that are known beside its last name.
+
+    pydantic puts the kind of a union into the location (`gate.drelu.offset`); a file does not.
+    """
+    names: list[str] = []
+    owners: list[type[BaseModel]] = [ExperimentConfig]
+    siblings: list[str] = []
+    for part in location:
+        of_kind = [owner for owner in owners if _kind_of(owner) == part]
+        if of_kind:
+            owners = of_kind
+            continue
+        names.append(str(part))
+        siblings = sorted({name for owner in owners for name in owner.model_fields})
+        owners = _owners_below(owners, part)
+    return names, siblings
+
+
+def _owners_below(owners: list[type[BaseModel]], part: int | str) -> list[type[BaseModel]]:
+    fields = [owner.model_fields[part] for owner in owners if isinstance(part, str) and part in owner.model_fields]
+    return [model for field in fields for model in _models_in(field.annotation)]
+
+
+def _models_in(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [model for argument in get_args(annotation) for model in _models_in(argument)]
+
+
+def _kind_of(owner: type[BaseModel]) -> str | None:
+    field = owner.model_fields.get("kind")
+    return field.default if field else None
+
+
+class _StrictLoader(yaml.SafeLoader):
+    """The safe loader, which also refuses a key that is given twice."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen = set()
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=True)
+            if not isinstance(key, str):
+                raise yaml.constructor.ConstructorError(None, None, f"key {key!r} is not a name", key_node.start_mark)
+            if key in seen:
+                raise yaml.constructor.ConstructorError(None, None, f"key {key!r} is given twice", key_node.start_mark)
+            seen.add(key)
+        return super().construct_mapping(node, deep)

@@ -1,0 +1,78 @@
+"""The menu: every key an experiment file may hold, with its meaning and default."""
+
+from pydantic import Field, field_validator, model_validator
+
+from splade.models.config import ModelConfig
+from splade.models.part import PartConfig
+
+
+class DataConfig(PartConfig):
+    """Which texts to learn from and to be measured on."""
+
+    dataset_name: str = "movie_snippets"
+    """A named data set (docs/data.md lists them), or the path of your own CSV, TSV or JSONL file."""
+    path: str | None = None
+    """Folder or file with the data, if it is not to be looked for by name."""
+    train_samples: int = Field(default=-1, ge=-1)
+    """Rows to train on, drawn at random but the same for the same seed; -1 takes all."""
+    test_samples: int = Field(default=-1, ge=-1)
+    """Rows to test on; -1 takes all."""
+    text_column: str | None = None
+    """Column that holds the text in your own file; null guesses and says so."""
+    label_column: str | None = None
+    """Column that holds the label in your own file; null guesses and says so."""
+
+
+class EvaluationConfig(PartConfig):
+    """How often and how a run is measured."""
+
+    seeds: tuple[int, ...] = Field(default=(0,), min_length=1)
+    """One run per seed; `seed: 7` at the top of the file is short for `seeds: [7]`."""
+
+    @field_validator("seeds")
+    @classmethod
+    def _once_each(cls, seeds: tuple[int, ...]) -> tuple[int, ...]:
+        if len(set(seeds)) < len(seeds):
+            raise ValueError(f"evaluation.seeds {list(seeds)} names a seed twice")
+        return seeds
+
+
+class VPEConfig(PartConfig):
+    """Virtual Polysemy Expansion: sense slots for chosen words."""
+
+    enabled: bool = False
+    """Whether the words below are split into senses."""
+    token_ids: tuple[int, ...] = ()
+    """Vocabulary ids of the words to split."""
+    num_senses: int = Field(default=4, ge=2)
+    """Slots per word, its own dimension included."""
+
+    @model_validator(mode="after")
+    def _has_words(self) -> "VPEConfig":
+        if self.enabled and not self.token_ids:
+            raise ValueError("vpe.enabled is true but vpe.token_ids is empty; list the words to split")
+        return self
+
+
+class Recipe(PartConfig):
+    """Everything a generation of the method fixes; an experiment file may override any field."""
+
+    model: ModelConfig
+    """The parts of the model."""
+
+
+class ExperimentConfig(Recipe):
+    """One experiment: a recipe with its overrides, the data, and where results go."""
+
+    experiment_name: str = "experiment"
+    """Name printed in reports."""
+    output_dir: str = "results/experiment"
+    """Folder for everything the run writes."""
+    recipe: str = "anchored"
+    """Which generation of the method: anchored, cajt, cis, lexical_sae or transcoder."""
+    data: DataConfig = DataConfig()
+    """The texts."""
+    vpe: VPEConfig = VPEConfig()
+    """Sense slots for ambiguous words."""
+    evaluation: EvaluationConfig = EvaluationConfig()
+    """Seeds and measurements."""

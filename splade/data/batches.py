@@ -1,0 +1,99 @@
+"""Texts to padded batches: tokenise once, put texts of similar length together, pad to the longest of each batch."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+from transformers import PreTrainedTokenizerBase
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Padded token ids of some texts, and which texts they are."""
+
+    input_ids: Int[Tensor, "B L"]
+    attention_mask: Bool[Tensor, "B L"]
+    rows: Int[Tensor, " B"]
+    """Index of each text in the list it came from."""
+
+
+@dataclass(frozen=True)
+class TokenisedTexts:
+    """Token ids per text, not padded, and how many tokens each text lost to the length limit."""
+
+    ids: tuple[list[int], ...]
+    tokens_cut: tuple[int, ...]
+    pad_id: int
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def num_cut(self) -> int:
+        """Number of texts that were longer than the limit."""
+        return sum(cut > 0 for cut in self.tokens_cut)
+
+    def batch(self, rows: Sequence[int]) -> Batch:
+        """The given texts, padded on the right to the longest of them."""
+        lengths = [len(self.ids[row]) for row in rows]
+        input_ids = torch.full((len(rows), max(lengths)), self.pad_id)
+        for i, row in enumerate(rows):
+            input_ids[i, : lengths[i]] = torch.tensor(self.ids[row])
+        mask = torch.arange(max(lengths))[None] < torch.tensor(lengths)[:, None]
+        return Batch(input_ids, mask, torch.tensor(rows))
+
+
+def tokenise(tokenizer: PreTrainedTokenizerBase, texts: Sequence[Any], max_length: int) -> TokenisedTexts:
+    """Token ids of each text with special tokens, cut to `max_length`; what was cut is counted, not hidden.
+
+    Anything but a string is refused with its row. Special tokens typed as text (`[CLS]`, `<s>`) stay text: a user's string never becomes a control token.
+    """
+    for row, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise ValueError(f"text {row} is {type(text).__name__} {text!r}, not a string")
+    if not texts:
+        return TokenisedTexts((), (), _pad_id(tokenizer))
+    # A lone surrogate is no character; the tokenizer would fail on it from inside.
+    clean = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
+    encoded = tokenizer(
+        clean,
+        truncation=True,
+        max_length=max_length,
+        return_overflowing_tokens=True,
+        split_special_tokens=True,
+        return_attention_mask=False,
+    )
+    ids: list[list[int]] = [[] for _ in texts]
+    cut = [0] * len(texts)
+    added = tokenizer.num_special_tokens_to_add()
+    for piece, row in zip(encoded["input_ids"], encoded["overflow_to_sample_mapping"], strict=True):  # pyright: ignore[reportArgumentType]
+        if ids[row]:
+            cut[row] += len(piece) - added
+        else:
+            ids[row] = list(piece)
+    return TokenisedTexts(tuple(ids), tuple(cut), _pad_id(tokenizer))
+
+
+def length_buckets(texts: TokenisedTexts, batch_size: int) -> Iterator[list[int]]:
+    """Rows in batches of similar length, longest first: a batch that does not fit in memory fails at once."""
+    order = sorted(range(len(texts)), key=lambda row: (-len(texts.ids[row]), row))
+    for start in range(0, len(order), batch_size):
+        yield order[start : start + batch_size]
+
+
+def shuffled_buckets(texts: TokenisedTexts, batch_size: int, generator: np.random.Generator) -> list[list[int]]:
+    """Rows in random batches of similar length: shuffled, sorted within pools of 50 batches, batches shuffled."""
+    order = generator.permutation(len(texts)).tolist()
+    pool = batch_size * 50
+    pools = [order[start : start + pool] for start in range(0, len(order), pool)]
+    ordered = [row for rows in pools for row in sorted(rows, key=lambda row: len(texts.ids[row]))]
+    batches = [ordered[start : start + batch_size] for start in range(0, len(ordered), batch_size)]
+    return [batches[i] for i in generator.permutation(len(batches))]
+
+
+def _pad_id(tokenizer: PreTrainedTokenizerBase) -> int:
+    return 0 if tokenizer.pad_token_id is None else int(tokenizer.pad_token_id)  # pyright: ignore[reportArgumentType]

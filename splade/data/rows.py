@@ -1,0 +1,217 @@
+"""From table rows to checked examples: which columns, which rows are usable, what the classes are called."""
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from splade.data.examples import TextSplit
+from splade.data.table import Table, list_places
+
+TEXT_NAMES = (
+    "text",
+    "sentence",
+    "review",
+    "comment_text",
+    "comment",
+    "tweet",
+    "content",
+    "body",
+    "document",
+    "message",
+    "utterance",
+    "question",
+    "post",
+    "description",
+)
+LABEL_NAMES = (
+    "label",
+    "labels",
+    "label_text",
+    "class",
+    "category",
+    "target",
+    "sentiment",
+    "intent",
+    "topic",
+    "gold",
+    "y",
+)
+IDENTITY_PREFIX = "identity:"
+"""Columns of this prefix hold how much each text speaks of an identity."""
+
+
+@dataclass(frozen=True)
+class LabelledRows:
+    """Usable rows of a table, labels still as they were written."""
+
+    texts: tuple[str, ...]
+    labels: tuple[str, ...]
+    rows: tuple[int, ...]
+    """Position of each in the table."""
+    notes: tuple[str, ...] = ()
+
+
+def choose_columns(table: Table, text: str | None, label: str | None) -> tuple[str, str, tuple[str, ...]]:
+    """The text and the label column, as named or as guessed, and a note about every guess."""
+    for name in (text, label):
+        if name is not None:
+            table.column(name)
+    guessed_text = text or _by_name(table, TEXT_NAMES, other=label)
+    guessed_label = label or _by_name(table, LABEL_NAMES, other=guessed_text)
+    if len(table.columns) == 2:
+        first, second = table.columns
+        if guessed_text is None and guessed_label is None:
+            guessed_text = max((first, second), key=lambda name: _total_length(table.columns[name]))
+        guessed_text = guessed_text or (second if guessed_label == first else first)
+        guessed_label = guessed_label or (second if guessed_text == first else first)
+    for kind, found in (("text", guessed_text), ("label", guessed_label)):
+        if found is None:
+            raise ValueError(
+                f"{table.source}: which column is the {kind}? Name it with {kind}_column=. "
+                f"Columns seen: {', '.join(map(repr, table.columns))} (a file without a header line needs one)"
+            )
+    assert guessed_text is not None
+    assert guessed_label is not None
+    if guessed_text == guessed_label:
+        raise ValueError(f"{table.source}: text and label are both column {guessed_text!r}; name two columns")
+    guesses = [("text", text, guessed_text), ("label", label, guessed_label)]
+    notes = tuple(f"guessed: {kind} column {found!r}" for kind, named, found in guesses if named is None)
+    return guessed_text, guessed_label, notes
+
+
+def _by_name(table: Table, names: Sequence[str], other: str | None) -> str | None:
+    by_folded = {column.casefold(): column for column in reversed(list(table.columns)) if column != other}
+    return next((by_folded[name] for name in names if name in by_folded), None)
+
+
+def _total_length(values: Sequence[object]) -> int:
+    return sum(len(str(value)) for value in values)
+
+
+def labelled_rows(table: Table, text: str, label: str, *, skip_bad_rows: bool) -> LabelledRows:
+    """The rows with a text and a label.
+
+    A row without one is an error that names its place; with `skip_bad_rows` it is left out and counted in a note.
+    """
+    kept: list[tuple[str, str, int]] = []
+    bad: list[str] = []
+    repaired = 0
+    for row, (raw_text, raw_label) in enumerate(zip(table.column(text), table.column(label), strict=True)):
+        problem = _text_problem(raw_text) or _label_problem(raw_label)
+        if problem:
+            bad.append(f"{table.place(row)} ({problem})")
+            continue
+        assert isinstance(raw_text, str)
+        fixed = repair_text(raw_text)
+        repaired += fixed != raw_text
+        kept.append((fixed, label_text(raw_label), row))
+    if bad and not skip_bad_rows:
+        raise ValueError(
+            f"{len(bad)} unusable rows: {list_places(bad)}; mend them, or leave them out with skip_bad_rows=True"
+        )
+    notes = [f"left out {len(bad)} unusable rows of {table.source}: {list_places(bad)}"] if bad else []
+    if repaired:
+        notes.append(f"replaced NUL or broken characters in {repaired} texts of {table.source}")
+    if not kept:
+        raise ValueError(f"{table.source} has no usable row; it needs at least one text with a label")
+    texts, labels, rows = zip(*kept, strict=True)
+    return LabelledRows(texts, labels, rows, tuple(notes))
+
+
+def _text_problem(value: object) -> str:
+    if _is_missing(value):
+        return "no text"
+    if not isinstance(value, str):
+        return f"text is {type(value).__name__}, not a string"
+    return "" if repair_text(value).strip() else "empty text"
+
+
+def _label_problem(value: object) -> str:
+    if _is_missing(value):
+        return "no label"
+    if not isinstance(value, str | bool | int | float) and not hasattr(value, "item"):
+        return f"label is {type(value).__name__}, not a name or a number"
+    return "" if label_text(value) else "empty label"
+
+
+def _is_missing(value: object) -> bool:
+    # pandas' markers go by name: this room does not import pandas.
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, float) and math.isnan(value)
+
+
+def repair_text(text: str) -> str:
+    """The text without what no tokenizer takes: NUL becomes a space, half a surrogate pair U+FFFD."""
+    text = text.replace("\0", " ")
+    return text if text.isascii() else text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+
+
+def label_text(value: object) -> str:
+    """The name a label goes by: 1, 1.0 and "1" are one class, True is "true".
+
+    Example: label_text(1.0) -> "1"; label_text(" R&B, <soul> ") -> "R&B, <soul>"
+    """
+    value = value.item() if hasattr(value, "item") else value  # pyright: ignore[reportAttributeAccessIssue]
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return str(value).strip()
+
+
+def sorted_label_names(labels: Sequence[str]) -> tuple[str, ...]:
+    """Distinct labels: numbers by size, names by alphabet."""
+    distinct = set(labels)
+    numeric = all(label.lstrip("+-").isdecimal() for label in distinct)
+    return tuple(sorted(distinct, key=(lambda label: (int(label), label)) if numeric else None))
+
+
+def label_ids(table: Table, rows: LabelledRows, ids: Mapping[str, int]) -> tuple[int, ...]:
+    """The labels as class numbers; a label that is no class is an error with its place."""
+    unknown = [i for i, label in enumerate(rows.labels) if label not in ids]
+    if unknown:
+        places = [f"{table.place(rows.rows[i])} ({rows.labels[i]!r})" for i in unknown]
+        raise ValueError(f"unknown label at {list_places(places)}; known are {', '.join(map(repr, list(ids)[:20]))}")
+    return tuple(ids[label] for label in rows.labels)
+
+
+def text_split(table: Table, rows: LabelledRows, ids: Mapping[str, int]) -> TextSplit:
+    """The rows as a split, with the identities that the table's `identity:` columns hold."""
+    identities = {
+        name.removeprefix(IDENTITY_PREFIX): _numbers(table, values, rows.rows)
+        for name, values in table.columns.items()
+        if name.startswith(IDENTITY_PREFIX)
+    }
+    return TextSplit(rows.texts, label_ids(table, rows, ids), identities or None)
+
+
+def _numbers(table: Table, values: Sequence[Any], rows: Sequence[int]) -> tuple[float, ...]:
+    """Cells as numbers, blanks as NaN."""
+    try:
+        return tuple(math.nan if values[i] in (None, "") else float(values[i]) for i in rows)
+    except (TypeError, ValueError):
+        # Not one by one from the start: the largest set has 43 million cells.
+        return tuple(math.nan if values[i] in (None, "") else as_float(values[i], table, i) for i in rows)
+
+
+def as_float(value: object, table: Table, row: int) -> float:
+    """A cell as a number, or an error with its place."""
+    try:
+        return float(value)  # pyright: ignore[reportArgumentType]
+    except (TypeError, ValueError):
+        raise ValueError(f"{table.place(row)}: {value!r} is not a number") from None
+
+
+def class_notes(names: Sequence[str], train: Sequence[int], test: Sequence[int] | None) -> list[str]:
+    """Classes that train or test lacks."""
+    in_train = Counter(train)
+    notes = [
+        f"class {names[c]!r} has no train row: it can never be learned" for c in range(len(names)) if not in_train[c]
+    ]
+    if test is not None:
+        in_test = Counter(test)
+        notes += [f"class {names[c]!r} has no test row" for c in range(len(names)) if not in_test[c]]
+    return notes

@@ -1,0 +1,59 @@
+"""Predictions and their explanations, text by text."""
+
+from collections.abc import Iterator, Sequence
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from splade.circuits.core import CircuitState
+from splade.data.batches import length_buckets, tokenise
+from splade.explanation import Explanation, WordContribution
+from splade.mechanistic.attribution import attribute_centred, identity_error
+from splade.models.lexical_sae import CLASSIFY, LexicalSAE
+
+
+@torch.no_grad()
+def explain(model: LexicalSAE, texts: Sequence[str], batch_size: int = 32) -> list[Explanation]:
+    """The predicted label of each text and every active word's contribution to it."""
+    if isinstance(texts, str):
+        raise ValueError("texts is one string; put it in a list")
+    model.eval()
+    device = next(model.parameters()).device
+    tokenised = tokenise(model.tokenizer, texts, model.max_length)
+    explanations: dict[int, Explanation] = {}
+    for rows in length_buckets(tokenised, batch_size):
+        batch = tokenised.batch(rows)
+        state = model.classify_document(batch.input_ids.to(device), batch.attention_mask.to(device))
+        chosen = [(texts[row], tokenised.tokens_cut[row]) for row in rows]
+        explanations.update(zip(rows, _explain_batch(model, state, chosen), strict=True))
+    return [explanations[row] for row in range(len(texts))]
+
+
+def _explain_batch(model: LexicalSAE, state: CircuitState, texts: Sequence[tuple[str, int]]) -> Iterator[Explanation]:
+    labels = state.logits.argmax(-1)
+    contributions = attribute_centred(state, labels)
+    probabilities = state.logits.softmax(-1)
+    biases = state.b_eff - state.b_eff.mean(-1, keepdim=True)
+    errors = identity_error(state)
+    for row, (text, tokens_cut) in enumerate(texts):
+        label = int(labels[row])
+        yield Explanation(
+            text=text,
+            label=model.labels[CLASSIFY][label],
+            probability=float(probabilities[row, label]),
+            words=_active_words(model, state.sparse_vector[row], contributions[row]),
+            bias=float(biases[row, label]),
+            identity_error=float(errors[row]),
+            tokens_cut=tokens_cut,
+        )
+
+
+def _active_words(
+    model: LexicalSAE, strengths: Float[Tensor, " V"], contributions: Float[Tensor, " V"]
+) -> tuple[WordContribution, ...]:
+    """The active words, the most telling first."""
+    ids = strengths.nonzero().flatten()
+    ids = ids[contributions[ids].abs().argsort(descending=True, stable=True)].tolist()
+    named = [(model.dimensions[i], float(strengths[i]), float(contributions[i])) for i in ids]
+    return tuple(WordContribution(d.name, d.kind, strength, value) for d, strength, value in named)

@@ -1,0 +1,1 @@
+"""Attribution: from a circuit state to the words behind a decision."""

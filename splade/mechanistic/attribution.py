@@ -1,0 +1,57 @@
+"""Direct logit attribution: the one function that losses, metrics, circuits and reports call.
+
+It is exact *at this input*. It is not the effect of removing a word, which may switch hidden units.
+"""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from splade.circuits.core import CircuitState
+
+
+def compute_attribution_tensor(
+    sparse_vector: Float[Tensor, "*batch V"],
+    W_eff: Float[Tensor, "*batch C V"],
+    class_indices: Int[Tensor, "*batch"],
+) -> Float[Tensor, "*batch V"]:
+    """Direct logit attribution of one class: `attr[j] = s[j] * W_eff[c, j]`.
+
+    Exact: `attr.sum(-1) + b_eff[c] == logits[c]` up to rounding, for any head of the form `W(s) @ s + b(s)`.
+
+    Example: s=[2, 0], W_eff[c]=[3, 5] -> [6, 0]
+    """
+    W_class = W_eff.take_along_dim(class_indices[..., None, None], dim=-2).squeeze(-2)
+    return sparse_vector * W_class
+
+
+def attribute(state: CircuitState, class_indices: Int[Tensor, "*batch"]) -> Float[Tensor, "*batch V"]:
+    """`compute_attribution_tensor` of a state, without making the rows of the other classes."""
+    only_row = state.effective_rows(class_indices)[..., None, :]
+    return compute_attribution_tensor(state.sparse_vector, only_row, torch.zeros_like(class_indices))
+
+
+def attribute_centred(state: CircuitState, class_indices: Int[Tensor, "*batch"]) -> Float[Tensor, "*batch V"]:
+    """Class-centred contributions: the attribution of a class minus the mean over all classes.
+
+    Adding one vector to every class's weights changes all raw attributions and no probability. The centred ones do
+    not move, so "how much does this word speak for the class" has one answer. With two classes it is half the
+    difference.
+    """
+    centred = state.readout - state.readout.mean(-2, keepdim=True)
+    row = centred.take_along_dim(class_indices[..., None, None], dim=-2) @ state.word_vectors.T
+    return compute_attribution_tensor(state.sparse_vector, row, torch.zeros_like(class_indices))
+
+
+def identity_error(state: CircuitState) -> Float[Tensor, "*batch"]:
+    """Worst relative gap, over classes, between a logit and the sum of its attributions and bias.
+
+    `|logit - sum(attr) - b_eff| / max(1, sum |attr|)`: at most 1e-5 in fp32 and 1e-10 in fp64.
+    """
+    worst = torch.zeros_like(state.logits[..., 0])
+    for index in range(state.logits.shape[-1]):
+        classes = torch.full(worst.shape, index, device=worst.device, dtype=torch.long)
+        attributions = attribute(state, classes)
+        gap = (state.logits[..., index] - attributions.sum(-1) - state.b_eff[..., index]).abs()
+        worst = worst.maximum(gap / attributions.abs().sum(-1).clamp(min=1))
+    return worst

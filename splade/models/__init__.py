@@ -1,0 +1,1 @@
+"""Text to circuit state: backbone > expander > gate > saturation > pool > head."""

@@ -1,0 +1,100 @@
+"""Task heads: from a sparse vector to a `CircuitState`. A head has never heard of a token, only of dimensions.
+
+Both heads keep their first layer as `word_vectors` [V, H], a contiguous row per word, because an explanation reads
+the rows of the ~100 active words and nothing else. Both compute in fp32 at least, whatever the encoder runs in.
+"""
+
+from typing import ClassVar, Literal
+
+import torch
+from jaxtyping import Float
+from pydantic import Field
+from torch import Tensor, nn
+
+from splade.circuits.core import CircuitState
+from splade.models.layers.bcos import alignment, unit_rows
+from splade.models.part import PartConfig
+
+
+class ReluHead(nn.Module):
+    """Two layers, `W2 relu(W1 s + b1) + b2`: piecewise linear, so every prediction has an exact linear form.
+
+    With D the units that are on at this input, `W_eff = (W2 * D) W1` and `b_eff = (W2 * D) b1 + b2`.
+    """
+
+    REFERENCE: ClassVar = "Balestriero & Baraniuk 2018, arXiv:1802.09210"
+    is_piecewise_linear = True
+
+    class Config(PartConfig):
+        kind: Literal["relu"] = "relu"
+        hidden_units: int = Field(default=256, ge=1)
+        """Width H of the hidden layer."""
+
+        def build(self, size: int, num_labels: int) -> "ReluHead":
+            return ReluHead(self, size, num_labels)
+
+    def __init__(self, config: Config, size: int, num_labels: int) -> None:
+        super().__init__()
+        width = config.hidden_units
+        self.word_vectors = nn.Parameter(torch.empty(size, width))
+        self.hidden_bias = nn.Parameter(torch.zeros(width))
+        self.class_weights = nn.Parameter(torch.empty(num_labels, width))
+        self.class_bias = nn.Parameter(torch.zeros(num_labels))
+        # About a hundred words of strength near one are active, not all V: scale for those.
+        nn.init.normal_(self.word_vectors, std=0.1)
+        nn.init.xavier_uniform_(self.class_weights)
+
+    def forward(self, sparse_vector: Float[Tensor, "*batch V"]) -> CircuitState:
+        with torch.autocast(sparse_vector.device.type, enabled=False):
+            s = sparse_vector.to(self.word_vectors.dtype)
+            hidden = s @ self.word_vectors + self.hidden_bias
+            is_on = hidden > 0
+            # (W2 * D) @ W1, not W2 @ (D * W1): the second makes a [B, H, V] tensor.
+            readout = self.class_weights * is_on[..., None, :]
+            logits = hidden.relu() @ self.class_weights.T + self.class_bias
+            b_eff = readout @ self.hidden_bias + self.class_bias
+            return CircuitState(logits, s, readout, self.word_vectors, b_eff)
+
+
+class BcosHead(nn.Module):
+    """Two B-cos layers without bias: `logits = W(s) s`, exact at any depth, though not piecewise linear.
+
+    Each layer computes `|cos(x, w)|^(B-1) * (w_hat . x)`; its dynamic weight is `|cos|^(B-1) * w_hat`, so the product
+    of the layers' dynamic weights is `W_eff` and `b_eff` is zero. Direct logit attribution is exact, but it is not
+    gradient times input.
+    """
+
+    REFERENCE: ClassVar = "Böhle et al. 2022, arXiv:2205.10268"
+    is_piecewise_linear = False
+
+    class Config(PartConfig):
+        kind: Literal["bcos"] = "bcos"
+        hidden_units: int = Field(default=256, ge=1)
+        """Width H of the hidden layer."""
+        exponent: float = Field(default=2.0, ge=1)
+        """B: how strongly a unit prefers inputs aligned with its weights; 1 is a linear layer."""
+
+        def build(self, size: int, num_labels: int) -> "BcosHead":
+            return BcosHead(self, size, num_labels)
+
+    def __init__(self, config: Config, size: int, num_labels: int) -> None:
+        super().__init__()
+        self.exponent = config.exponent
+        self.word_weights = nn.Parameter(torch.empty(size, config.hidden_units))
+        self.class_weights = nn.Parameter(torch.empty(num_labels, config.hidden_units))
+        nn.init.normal_(self.word_weights, std=0.1)
+        nn.init.xavier_uniform_(self.class_weights)
+
+    def forward(self, sparse_vector: Float[Tensor, "*batch V"]) -> CircuitState:
+        with torch.autocast(sparse_vector.device.type, enabled=False):
+            s = sparse_vector.to(self.word_weights.dtype)
+            word_vectors = unit_rows(self.word_weights.T).T
+            class_vectors = unit_rows(self.class_weights)
+            first = s @ word_vectors
+            first_scale = alignment(first, s, self.exponent)
+            hidden = first * first_scale
+            second = hidden @ class_vectors.T
+            second_scale = alignment(second, hidden, self.exponent)
+            readout = second_scale[..., None] * class_vectors * first_scale[..., None, :]
+            logits = second * second_scale
+            return CircuitState(logits, s, readout, word_vectors, torch.zeros_like(logits))

@@ -1,0 +1,1 @@
+"""The interchangeable parts between the word logits and the sparse vector."""

@@ -1,0 +1,222 @@
+"""Gates: from word logits to the words that are open, and how strongly.
+
+Every gate is non-decreasing in the logit, so `gate(max z) == max gate(z)`: documents may pool logits first.
+Logits of -inf (padding, sense slots not chosen) are closed and send no gradient. At z == threshold a gate is closed.
+"""
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import torch
+from jaxtyping import Bool, Float
+from pydantic import PositiveFloat
+from torch import Tensor, nn
+
+from splade.models.part import PartConfig
+
+
+class GateOutput(NamedTuple):
+    """What a gate says about each word."""
+
+    activated: Float[Tensor, "*batch V"]
+    """Strength of the open words, zero elsewhere."""
+    gate_mask: Float[Tensor, "*batch V"]
+    """One where open, zero where closed; its gradient, where the gate has one, is a surrogate for the step's."""
+    open_prob: Float[Tensor, "*batch V"]
+    """Smooth stand-in for the mask, for penalties on the number of open words."""
+
+
+class Gate(nn.Module, ABC):
+    """A threshold per word, an optional learned offset per word, and words that are closed for good.
+
+    A subclass says how a shifted logit is activated. Closing is the last step and a fill with zero, so a closed word
+    is bitwise zero for every input, whatever its threshold, offset or decoder bias.
+    """
+
+    closed: Bool[Tensor, " V"]
+
+    def __init__(self, size: int, *, use_offset: bool) -> None:
+        super().__init__()
+        self.register_buffer("closed", torch.zeros(size, dtype=torch.bool))
+        self.offset = nn.Parameter(torch.zeros(size)) if use_offset else None
+
+    @abstractmethod
+    def thresholds(self) -> Float[Tensor, " V"]:
+        """The logit above which each word opens, offset not included."""
+
+    @abstractmethod
+    def activate(self, z: Float[Tensor, "*batch V"]) -> GateOutput:
+        """The gate of a logit that already carries its offset; closed words are not its business."""
+
+    def forward(self, logits: Float[Tensor, "*batch V"]) -> GateOutput:
+        # Never below fp32: a kernel narrower than the spacing of half precision would never see a logit.
+        z = logits.to(torch.promote_types(logits.dtype, torch.float32))
+        output = self.activate(z if self.offset is None else z + self.offset)
+        return GateOutput(*(field.masked_fill(self.closed, 0.0) for field in output))
+
+    @torch.no_grad()
+    def close(self, dimensions: Bool[Tensor, " V"]) -> None:
+        """Close these words for good."""
+        self.closed |= dimensions.to(self.closed.device)
+
+
+class DReLU(Gate):
+    """`relu(z - theta)`: a shifted ReLU with a learned threshold per word."""
+
+    REFERENCE: ClassVar = "Formal et al. 2021, arXiv:2107.05720 (sparse lexical layer); threshold per word learned"
+
+    class Config(PartConfig):
+        kind: Literal["drelu"] = "drelu"
+        initial_threshold: float = 0.0
+        """Threshold of every word before training, in logits."""
+        offset: bool = False
+        """Whether each word also gets a learned offset, which calibration can set."""
+
+        def build(self, size: int) -> "DReLU":
+            return DReLU(self, size)
+
+    def __init__(self, config: Config, size: int) -> None:
+        super().__init__(size, use_offset=config.offset)
+        self.theta = nn.Parameter(torch.full((size,), config.initial_threshold))
+
+    def thresholds(self) -> Float[Tensor, " V"]:
+        return self.theta
+
+    def activate(self, z: Float[Tensor, "*batch V"]) -> GateOutput:
+        excess = z - self.theta
+        return GateOutput(excess.relu(), (excess > 0).to(z.dtype), excess.sigmoid())
+
+
+class GatedJumpReLU(Gate):
+    """`relu(z) * 1[z > theta]`; the step's gradient, in z and in theta, is that of a sigmoid of width one."""
+
+    REFERENCE: ClassVar = "Rajamanoharan et al. 2024, arXiv:2407.14435"
+
+    class Config(PartConfig):
+        kind: Literal["gated_jumprelu"] = "gated_jumprelu"
+        initial_threshold: float = 1.0
+        """Threshold of every word before training, in logits."""
+        offset: bool = False
+        """Whether each word also gets a learned offset, which calibration can set."""
+
+        def build(self, size: int) -> "GatedJumpReLU":
+            return GatedJumpReLU(self, size)
+
+    def __init__(self, config: Config, size: int) -> None:
+        super().__init__(size, use_offset=config.offset)
+        self.theta = nn.Parameter(torch.full((size,), config.initial_threshold))
+
+    def thresholds(self) -> Float[Tensor, " V"]:
+        return self.theta
+
+    def activate(self, z: Float[Tensor, "*batch V"]) -> GateOutput:
+        open_prob = (z - self.theta).sigmoid()
+        hard = (z > self.theta).to(z.dtype)
+        gate_mask = hard + (open_prob - open_prob.detach())
+        return GateOutput(z.relu() * gate_mask, gate_mask, open_prob)
+
+
+class JumpReLUGate(Gate):
+    """`r * 1[r > theta]` with `r = relu(z)`, `theta = exp(log_theta)`: hard step, full magnitude, kernel gradient.
+
+    The kernel's width is a fraction of the running spread of the logits, so that thresholds of any backbone see
+    enough logits to learn from.
+    """
+
+    REFERENCE: ClassVar = "Rajamanoharan et al. 2024, arXiv:2407.14435"
+
+    logit_spread: Float[Tensor, ""]
+    spread_is_known: Bool[Tensor, ""]
+
+    class Config(PartConfig):
+        kind: Literal["jumprelu"] = "jumprelu"
+        initial_threshold: PositiveFloat = 1.0
+        """Threshold of every word before training, in logits."""
+        bandwidth: PositiveFloat = 0.1
+        """Width of the kernel that stands in for the step when differentiating, in running standard deviations of
+        the logits."""
+        kernel: Literal["rectangle", "sigmoid"] = "sigmoid"
+        """Shape of that kernel; a rectangle is exactly sparse, which keeps the fused backward fast."""
+        offset: bool = False
+        """Whether each word also gets a learned offset, which calibration can set."""
+
+        def build(self, size: int) -> "JumpReLUGate":
+            return JumpReLUGate(self, size)
+
+    def __init__(self, config: Config, size: int) -> None:
+        super().__init__(size, use_offset=config.offset)
+        self.config = config
+        self.log_theta = nn.Parameter(torch.full((size,), config.initial_threshold).log())
+        self.register_buffer("logit_spread", torch.tensor(1.0))
+        self.register_buffer("spread_is_known", torch.tensor(False))
+
+    def thresholds(self) -> Float[Tensor, " V"]:
+        return self.log_theta.exp()
+
+    def activate(self, z: Float[Tensor, "*batch V"]) -> GateOutput:
+        if self.training:
+            self._watch(z.detach())
+        r, theta = z.relu(), self.thresholds()
+        width = self.config.bandwidth * self.logit_spread
+        kernel = _KERNELS[self.config.kernel]
+        activated, gate_mask = _JumpStep.apply(r, theta, width, kernel)
+        # A padded or unchosen slot (-inf) is not "almost open" just because relu lifts it to zero.
+        open_prob = kernel.cumulative((r - theta) / width) * z.isfinite()
+        return GateOutput(activated, gate_mask, open_prob)
+
+    @torch.no_grad()
+    def _watch(self, z: Float[Tensor, "*batch V"]) -> None:
+        """Follow the spread of the logits; padding (-inf) and closed words do not count."""
+        seen = z[..., ~self.closed]
+        seen = seen[seen.isfinite()]
+        if seen.numel() < 2:
+            return
+        # Without branching on a device value: the first batch is copied, later ones are averaged in.
+        momentum = torch.where(self.spread_is_known, 0.01, 1.0)
+        self.logit_spread.lerp_(seen.std().clamp(min=1e-6), momentum)
+        self.spread_is_known.fill_(True)
+
+
+class _Sigmoid:
+    @staticmethod
+    def cumulative(u: Tensor) -> Tensor:
+        return u.sigmoid()
+
+    @staticmethod
+    def density(u: Tensor) -> Tensor:
+        p = u.sigmoid()
+        return p * (1 - p)
+
+
+class _Rectangle:
+    @staticmethod
+    def cumulative(u: Tensor) -> Tensor:
+        return (u + 0.5).clamp(0, 1)
+
+    @staticmethod
+    def density(u: Tensor) -> Tensor:
+        return (u.abs() < 0.5).to(u.dtype)
+
+
+_KERNELS = {"sigmoid": _Sigmoid, "rectangle": _Rectangle}
+
+
+class _JumpStep(torch.autograd.Function):
+    """`(r * 1[r > theta], 1[r > theta])`, differentiated as the JumpReLU paper does.
+
+    dy/dr = 1[r > theta]; dtheta = -(g_y * r + g_gate) * kernel((r - theta) / width) / width.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, r: Tensor, theta: Tensor, width: Tensor, kernel: Any) -> tuple[Tensor, Tensor]:
+        gate = (r > theta).to(r.dtype)
+        ctx.save_for_backward(r, theta, width, gate)
+        ctx.kernel = kernel
+        return r * gate, gate
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None, None]:
+        grad_activated, grad_gate = grads
+        r, theta, width, gate = ctx.saved_tensors
+        pull = (grad_activated * r + grad_gate) * ctx.kernel.density((r - theta) / width) / width
+        return grad_activated * gate, -pull.reshape(-1, theta.shape[0]).sum(0), None, None

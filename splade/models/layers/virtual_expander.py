@@ -1,0 +1,78 @@
+"""Virtual Polysemy Expansion: several sense slots for chosen words."""
+
+from typing import Literal
+
+import torch
+from jaxtyping import Float
+from pydantic import Field, field_validator
+from torch import Tensor, nn
+
+from splade.models.part import PartConfig
+from splade.vocab import Dimension, Vocabulary
+
+
+class VirtualExpander(nn.Module):
+    """Splits chosen words into sense slots; at each position the hidden state picks one slot per word.
+
+    Slot 0 reuses the word's own dimension, slots 1.. are appended as `word@sense1`, `word@sense2`, ... The slot that
+    is picked carries the word's logit, the others -inf: zero would open a DReLU gate with a negative threshold.
+    """
+
+    token_ids: Tensor
+
+    class Config(PartConfig):
+        kind: Literal["vpe"] = "vpe"
+        token_ids: tuple[int, ...] = Field(min_length=1)
+        """Vocabulary ids of the words to split."""
+        num_senses: int = Field(default=4, ge=2)
+        """Slots per word, the word's own dimension included."""
+
+        @field_validator("token_ids")
+        @classmethod
+        def _once_each(cls, ids: tuple[int, ...]) -> tuple[int, ...]:
+            if len(set(ids)) < len(ids):
+                raise ValueError(f"vpe.token_ids names a word twice: {sorted(i for i in ids if ids.count(i) > 1)}")
+            return ids
+
+        def build(self, width: int, vocabulary: Vocabulary) -> "VirtualExpander":
+            outside = [i for i in self.token_ids if not 0 <= i < vocabulary.size or not vocabulary.feature_mask[i]]
+            if outside:
+                raise ValueError(f"vpe.token_ids {outside} are not words of the vocabulary (size {vocabulary.size})")
+            return VirtualExpander(self, width)
+
+        def dimensions(self, vocabulary: Vocabulary) -> list[Dimension]:
+            """Names of the appended slots, word by word."""
+            senses = range(1, self.num_senses)
+            return [Dimension(f"{vocabulary.names[i]}@sense{m}", "sense") for i in self.token_ids for m in senses]
+
+    def __init__(self, config: Config, width: int) -> None:
+        super().__init__()
+        self.config = config
+        self.num_senses = config.num_senses
+        self.register_buffer("token_ids", torch.tensor(config.token_ids), persistent=False)
+        self.scores = nn.Linear(width, len(config.token_ids) * config.num_senses)
+
+    def slot_logits(
+        self, hidden: Float[Tensor, "*batch D"], word_logits: Float[Tensor, "*batch K"]
+    ) -> Float[Tensor, "*batch K M"]:
+        """The logit of each sense slot of each split word: the word's logit in the picked slot, -inf elsewhere."""
+        scores = self.scores(hidden).unflatten(-1, (-1, self.num_senses))
+        probabilities = scores.softmax(-1)
+        picked = torch.zeros_like(scores, dtype=torch.bool).scatter_(-1, scores.argmax(-1, keepdim=True), True)
+        # Straight-through: the factor is one, its gradient that of the softmax.
+        factor = 1 + probabilities - probabilities.detach()
+        return torch.where(picked, word_logits[..., None] * factor, -torch.inf)
+
+    def forward(
+        self, hidden: Float[Tensor, "*batch D"], word_logits: Float[Tensor, "*batch V"]
+    ) -> Float[Tensor, "*batch W"]:
+        """Word logits with the split words' own columns replaced by slot 0 and the other slots appended."""
+        slots = self.slot_logits(hidden, word_logits[..., self.token_ids])
+        return self.place(word_logits, slots)
+
+    def place(
+        self, word_logits: Float[Tensor, "*batch V"], slots: Float[Tensor, "*batch K M"]
+    ) -> Float[Tensor, "*batch W"]:
+        """Put slot logits (of positions, or already pooled) into their columns."""
+        own = word_logits.index_copy(word_logits.dim() - 1, self.token_ids, slots[..., 0])
+        return torch.cat([own, slots[..., 1:].flatten(-2)], dim=-1)

@@ -1,0 +1,173 @@
+"""`LexicalSAE`: backbone > expander > gate > saturation > pool > head.
+
+Two routes lead from text to a decision, and give the same answer:
+- `forward` makes the strength of every word at every position, [B, L, V]; `classify` and `tag` read it.
+- `encode_document` pools logits before the gate where the parts allow it; `classify_document` reads it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+from transformers import PreTrainedTokenizerBase
+
+from splade.circuits.core import CircuitState
+from splade.models.backbone import Backbone, load_backbone
+from splade.models.config import ModelConfig
+from splade.models.layers.activation import Gate, GateOutput
+from splade.models.layers.pooling import TopK
+from splade.models.layers.vocab_head import max_logits
+from splade.types import TokenIds, TokenMask
+from splade.vocab import DimensionTable, Vocabulary
+
+CLASSIFY, TAG = "classify", "tag"
+
+
+@dataclass(frozen=True)
+class EncodedSequence:
+    """Words per position, with what the gate said; padding is zero everywhere."""
+
+    sparse_sequence: Float[Tensor, "B L V"]
+    gate: GateOutput
+
+
+@dataclass(frozen=True)
+class EncodedDocument:
+    """Words per document, with what the gate said and, where logits were pooled first, those logits."""
+
+    sparse_vector: Float[Tensor, "B V"]
+    gate: GateOutput
+    max_logits: Float[Tensor, "B V"] | None
+    """Greatest logit of each word over the real positions; None when the pool needs positions (attention)."""
+
+
+class LexicalSAE(nn.Module):
+    """A classifier and tagger whose features are words."""
+
+    def __init__(self, config: ModelConfig, backbone: Backbone, labels: Mapping[str, Sequence[str]]) -> None:
+        super().__init__()
+        self.config = config
+        self.labels = _checked_labels(labels)
+        self.backbone = backbone
+        vocabulary = Vocabulary(backbone.tokenizer, backbone.vocab_size)
+        senses = config.expander.dimensions(vocabulary) if config.expander else []
+        self.dimensions = DimensionTable(vocabulary, senses)
+        size = len(self.dimensions)
+        self.expander = config.expander.build(backbone.width, vocabulary) if config.expander else None
+        self.gate: Gate = config.gate.build(size)
+        self.gate.close(~self.dimensions.feature_mask)
+        self.saturation = config.saturation.build()
+        self.topk = TopK(config.topk_per_position)
+        self.pool = config.pool.build(size)
+        self.masking = config.masking.build() if config.masking else nn.Identity()
+        self.heads = nn.ModuleDict({name: config.head.build(size, len(ls)) for name, ls in self.labels.items()})
+
+    @classmethod
+    def from_backbone(cls, config: ModelConfig, labels: Mapping[str, Sequence[str]]) -> "LexicalSAE":
+        """A new model on the backbone that the config names, its heads untrained."""
+        return cls(config, load_backbone(config.name, lexical_head=config.lexical_head), labels)
+
+    @property
+    def tokenizer(self) -> PreTrainedTokenizerBase:
+        """The backbone's tokenizer."""
+        return self.backbone.tokenizer
+
+    @property
+    def max_length(self) -> int:
+        """Longest text in tokens: the config's wish within the backbone's limit."""
+        return min(self.config.max_length, self.backbone.max_tokens)
+
+    def word_logits(self, input_ids: TokenIds, attention_mask: Bool[Tensor, "B L"]) -> Float[Tensor, "B L V"]:
+        """Logit of every dimension at every position; -inf at padding, which no gate opens."""
+        hidden = self.backbone.hidden(input_ids, attention_mask)
+        logits = self.backbone.decoder(hidden)
+        if self.expander is not None:
+            logits = self.expander(hidden, logits)
+        return logits.masked_fill(~attention_mask[..., None], -torch.inf)
+
+    def encode(self, input_ids: TokenIds, attention_mask: TokenMask) -> EncodedSequence:
+        """Strength of every word at every position, with the gate's own account of it."""
+        mask = attention_mask.bool()
+        gate = self.gate(self.word_logits(input_ids, mask))
+        return EncodedSequence(self.topk(self.saturation(gate.activated)), gate)
+
+    def forward(self, input_ids: TokenIds, attention_mask: TokenMask) -> Float[Tensor, "B L V"]:
+        """Strength of every word at every position."""
+        return self.encode(input_ids, attention_mask).sparse_sequence
+
+    def encode_document(self, input_ids: TokenIds, attention_mask: TokenMask) -> EncodedDocument:
+        """Strength of every word in the document.
+
+        Gate and saturation are non-decreasing, so pooling logits first gives the same strengths as pooling
+        strengths, and neither gate nor penalties ever see [B, L, V].
+        """
+        mask = attention_mask.bool()
+        pools_first = self.pool.pools_logits_first and (self.training or self.topk.k == 0)
+        if not pools_first:
+            encoded = self.encode(input_ids, mask)
+            return EncodedDocument(self.pool(encoded.sparse_sequence, mask), encoded.gate, None)
+        pooled = self._max_logits(self.backbone.hidden(input_ids, mask), mask)
+        gate = self.gate(pooled)
+        return EncodedDocument(self.saturation(gate.activated), gate, pooled)
+
+    def _max_logits(self, hidden: Float[Tensor, "B L D"], mask: Bool[Tensor, "B L"]) -> Float[Tensor, "B V"]:
+        """Greatest logit of every dimension over the real positions, sense slots included."""
+        decoder = self.backbone.decoder
+        pooled = max_logits(hidden, decoder.weight, decoder.bias, mask)
+        if self.expander is None:
+            return pooled
+        split = self.expander.token_ids
+        word_logits = hidden @ decoder.weight[split].T + decoder.bias[split]
+        slots = self.expander.slot_logits(hidden, word_logits)
+        return self.expander.place(pooled, slots.masked_fill(~mask[..., None, None], -torch.inf).amax(1))
+
+    def classify(
+        self,
+        sparse_sequence: Float[Tensor, "B L V"],
+        attention_mask: TokenMask,
+        head: str = CLASSIFY,
+    ) -> CircuitState:
+        """Decision on each document, from the words at its positions."""
+        return self.decide(self.pool(sparse_sequence, attention_mask.bool()), head)
+
+    def classify_document(
+        self,
+        input_ids: TokenIds,
+        attention_mask: TokenMask,
+        head: str = CLASSIFY,
+    ) -> CircuitState:
+        """Decision on each document, by the document route."""
+        return self.decide(self.encode_document(input_ids, attention_mask).sparse_vector, head)
+
+    def tag(self, sparse_sequence: Float[Tensor, "*batch V"], head: str = TAG) -> Float[Tensor, "*batch C"]:
+        """Logits of the tags at every position; one head serves all positions."""
+        return self.decide(sparse_sequence, head).logits
+
+    def tag_state(
+        self,
+        sparse_sequence: Float[Tensor, "B L V"],
+        positions: Bool[Tensor, "B L"],
+        head: str = TAG,
+    ) -> CircuitState:
+        """Decisions at the chosen positions, one per row: `[N, ...]` with N the number of chosen positions."""
+        return self.decide(sparse_sequence[positions], head)
+
+    def decide(self, sparse_vector: Float[Tensor, "*batch V"], head: str) -> CircuitState:
+        """A head's decision on sparse vectors; in training, after random word masking."""
+        if head not in self.heads:
+            raise ValueError(f"this model has no head {head!r}; it has: {', '.join(self.heads)}")
+        return self.heads[head](self.masking(sparse_vector))
+
+
+def _checked_labels(labels: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
+    checked = {name: tuple(values) for name, values in labels.items()}
+    if not checked:
+        raise ValueError("a model needs at least one head, e.g. labels={'classify': ['negative', 'positive']}")
+    for name, values in checked.items():
+        if len(values) < 2:
+            raise ValueError(f"head {name!r} needs at least two labels, got {list(values)}")
+        if len(set(values)) < len(values):
+            raise ValueError(f"head {name!r} has a label twice: {list(values)}")
+    return checked

@@ -1,0 +1,23 @@
+"""Five recipes, one per generation of the method: each fixes every part."""
+
+from collections.abc import Callable
+
+from splade.config.schema import Recipe
+from splade.data.suggest import did_you_mean
+from splade.recipes.anchored import anchored
+from splade.recipes.cajt import cajt
+from splade.recipes.cis import cis
+from splade.recipes.lexical_sae import lexical_sae
+from splade.recipes.transcoder import transcoder
+
+RECIPES: dict[str, Callable[[], Recipe]] = {
+    recipe.__name__: recipe for recipe in (anchored, cajt, cis, lexical_sae, transcoder)
+}
+
+
+def recipe_by_name(name: str) -> Recipe:
+    """The recipe's full settings."""
+    if name not in RECIPES:
+        hint = did_you_mean(str(name), RECIPES) or f"; choose from {', '.join(RECIPES)}"
+        raise ValueError(f"recipe {name!r} is unknown{hint}")
+    return RECIPES[name]()

@@ -1,0 +1,1 @@
+"""What people look at: terminal, notebook and HTML views of plain data."""

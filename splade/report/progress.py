@@ -1,0 +1,38 @@
+"""A progress bar per task, fed by the library's `Step` callbacks."""
+
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+from splade.progress import Step
+
+
+class ProgressBars:
+    """Use as a context manager, and pass the object itself as `on_step`."""
+
+    def __init__(self, console: Console) -> None:
+        self._bars = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[figures]}"),
+            console=console,
+        )
+        self._tasks: dict[str, TaskID] = {}
+
+    def __enter__(self) -> "ProgressBars":
+        self._bars.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bars.stop()
+
+    def __call__(self, step: Step) -> None:
+        if step.task not in self._tasks:
+            self._tasks[step.task] = self._bars.add_task(step.task, total=step.total, figures="")
+        figures = "  ".join(f"{name} {value:.3g}" for name, value in step.figures.items())
+        self._bars.update(self._tasks[step.task], completed=step.done, total=step.total, figures=figures)

@@ -1,0 +1,117 @@
+"""What the card of a lexical head says: the scores, the text, and the hashes of what it belongs to."""
+
+import dataclasses
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from splade.evaluation.lexical_head import (
+    WordLogits,
+    content_words,
+    head_logits,
+    identity_logits,
+    measure_scale,
+    score_relatedness,
+    score_top_k,
+)
+from splade.evaluation.wordnet import WordNet
+from splade.fetch import sha256_of
+from splade.models.backbone import Backbone
+from splade.models.bundled import BUNDLED_PREFIX, bundled_folder
+from splade.training.lexical_head import FitReport
+from splade.training.lexical_states import Corruption, Positions, encode_positions
+from splade.training.lexical_text import Piece, PieceSplit, scan_text
+from splade.vocab import Vocabulary
+
+MOST_SCORED, MOST_RELATED = 20_000, 2_000
+
+
+class ScoredText:
+    """Encoder states of a text to score on: as it is, with masks, and at whole content words."""
+
+    def __init__(
+        self, backbone: Backbone, pieces: list[Piece], vocabulary: Vocabulary, wordnet: WordNet | None
+    ) -> None:
+        self.vocabulary, self.wordnet = vocabulary, wordnet
+        clean = encode_positions(backbone, pieces, vocabulary)
+        self.clean = _sample(clean, MOST_SCORED)
+        with_masks = encode_positions(
+            backbone, pieces, vocabulary, corruption=Corruption(1.0, masked=0.15, swapped=0.0)
+        )
+        self.masked = _sample(with_masks[with_masks.is_masked], MOST_SCORED)
+        self.content: Positions | None = None
+        if wordnet is not None:
+            is_content = clean.is_whole_word & content_words(vocabulary, wordnet)[clean.targets]
+            self.content = _sample(clean[is_content], MOST_RELATED)
+
+    def scores(self, logits_of: WordLogits) -> dict[str, Any]:
+        found = {
+            "unmasked": dataclasses.asdict(score_top_k(logits_of, self.clean.states, self.clean.targets)),
+            "masked": dataclasses.asdict(score_top_k(logits_of, self.masked.states, self.masked.targets)),
+            "logit_scale": dataclasses.asdict(measure_scale(logits_of, self.clean.states, self.clean.targets)),
+        }
+        if self.content is not None and self.wordnet is not None:
+            related = score_relatedness(
+                logits_of, self.content.states, self.content.targets, self.vocabulary, self.wordnet
+            )
+            found["wordnet"] = dataclasses.asdict(related)
+        return _rounded(found)
+
+    def controls(self, backbone: Backbone) -> dict[str, Any]:
+        """The same scores for the head before fitting and, where the widths agree, for no head at all."""
+        controls = {"before_fitting": self.scores(head_logits(backbone))}
+        if self.clean.states.shape[1] == backbone.width:
+            controls["identity_transform"] = self.scores(identity_logits(backbone))
+        return controls
+
+
+def _sample(positions: Positions, most: int) -> Positions:
+    order = torch.randperm(len(positions), generator=torch.Generator().manual_seed(0))
+    return positions[order[:most]]
+
+
+def _rounded(scores: dict[str, Any]) -> dict[str, Any]:
+    return {
+        group: {name: round(value, 4) if isinstance(value, float) else value for name, value in values.items()}
+        for group, values in scores.items()
+    }
+
+
+def fingerprints(encoder: str, backbone: Backbone) -> dict[str, str]:
+    """Hashes of the weights and the tokenizer the head belongs to: of their files, or of what a hub name loaded."""
+    folder = bundled_folder(encoder) if encoder.startswith(BUNDLED_PREFIX) else Path(encoder)
+    files = [folder / name for name in ("model.safetensors", "tokenizer.json")]
+    if all(file.is_file() for file in files):
+        return {f"{file.name} sha256": sha256_of(file) for file in files}
+    weights = hashlib.sha256()
+    for name, tensor in sorted(backbone.encoder.state_dict().items()):
+        weights.update(name.encode() + tensor.cpu().contiguous().numpy().tobytes())
+    vocabulary = repr(sorted(backbone.tokenizer.get_vocab().items())).encode()
+    return {"weights sha256": weights.hexdigest(), "vocabulary sha256": hashlib.sha256(vocabulary).hexdigest()}
+
+
+def describe_data(paths: list[Path], split: PieceSplit, extra: dict[str, Path], note: str) -> dict[str, Any]:
+    def describe(path: Path) -> dict[str, Any]:
+        size = scan_text(path)
+        return {
+            "file": path.name,
+            "sha256": sha256_of(path),
+            "characters": size.characters,
+            "documents": size.documents,
+        }
+
+    return {
+        "note": note,
+        "text": [describe(path) for path in paths],
+        "training_tokens": sum(map(len, split.training)),
+        "training_pieces": len(split.training),
+        "held_out_tokens": sum(map(len, split.held_out)),
+        "held_out_pieces": len(split.held_out),
+        "only_scored_on": {name: describe(path) for name, path in extra.items()},
+    }
+
+
+def describe_fit(report: FitReport) -> dict[str, Any]:
+    return dataclasses.asdict(report) | {"held_out_losses": [round(loss, 4) for loss in report.held_out_losses]}

@@ -1,0 +1,1 @@
+"""Losses pull: the only room that sees an optimiser."""

@@ -1,0 +1,208 @@
+"""Words and dimensions: which dimension of the sparse layer stands for which word, through the tokenizer.
+
+Nothing here knows a tokenizer by name. Whether a token begins a word is read off its behaviour: decoded after
+another token, it either follows a space (`a good`) or continues the word (`aing`). That covers WordPiece (`##ing`),
+byte-level BPE (`Ġgood`) and SentencePiece (`▁good`) alike.
+"""
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import torch
+from jaxtyping import Bool
+from torch import Tensor
+from transformers import PreTrainedTokenizerBase
+
+Kind = Literal["word", "sense", "shape"]
+CONTINUATION = "##"
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """What one dimension of the sparse layer is called, and what kind of thing it is."""
+
+    name: str
+    kind: Kind
+
+
+@dataclass(frozen=True)
+class WordMatch:
+    """The dimensions that stand for a word, and how the tokenizer cuts it up."""
+
+    word: str
+    ids: tuple[int, ...]
+    """Dimensions of the word itself, its case variants and its regular plural; empty when there is none."""
+    pieces: tuple[str, ...]
+    """Names of the tokens the word is cut into."""
+
+
+class Vocabulary:
+    """Names of the dimensions that come from a tokenizer, `size` of them (the decoder may have spare rows)."""
+
+    def __init__(self, tokenizer: PreTrainedTokenizerBase, size: int | None = None) -> None:
+        self.tokenizer = tokenizer
+        self.size = len(tokenizer) if size is None else size
+        if self.size < len(tokenizer):
+            raise ValueError(
+                f"the tokenizer has {len(tokenizer)} tokens but the model only {self.size} words; "
+                "they do not belong together"
+            )
+
+    @cached_property
+    def tokens(self) -> tuple[str, ...]:
+        """The tokenizer's own spelling of each token, spare rows included."""
+        named = self.tokenizer.convert_ids_to_tokens(list(range(len(self.tokenizer))))
+        spare = range(len(self.tokenizer), self.size)
+        known = [token if token is not None else f"[missing{i}]" for i, token in enumerate(named)]
+        return (*known, *(f"[unused{i}]" for i in spare))
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Readable name of each dimension: `good` for a word, `##ing` for the continuation of one."""
+        decoded, is_special = self._surfaces, (~self.feature_mask).tolist()
+        return tuple(
+            token if special or not surface else (surface if begins else CONTINUATION + surface)
+            for token, (surface, begins), special in zip(self.tokens, decoded, is_special, strict=True)
+        )
+
+    @cached_property
+    def feature_mask(self) -> Bool[Tensor, " V"]:
+        """Dimensions that may be features: not special, added-as-special or unused tokens, not spare rows."""
+        mask = torch.ones(self.size, dtype=torch.bool, device="cpu")
+        mask[len(self.tokenizer) :] = False
+        special = set(self.tokenizer.all_special_ids)
+        special |= {i for i, added in self.tokenizer.added_tokens_decoder.items() if added.special}
+        special |= {i for i, token in enumerate(self.tokens) if token.startswith(("[unused", "<unused", "[missing"))}
+        mask[sorted(special)] = False
+        return mask
+
+    @cached_property
+    def clean_mask(self) -> Bool[Tensor, " V"]:
+        """Dimensions fit to be shown to a person: whole words of letters (digits may follow), nothing else."""
+        readable = [
+            begins and surface[:1].isalpha() and surface.replace("'", "").replace("-", "").isalnum()
+            for surface, begins in self._surfaces
+        ]
+        return torch.tensor(readable, device="cpu") & self.feature_mask
+
+    def find(self, word: str) -> WordMatch:
+        """The dimensions of a word: with and without a leading space, in any case, singular and regular plural.
+
+        Example: on a byte-level vocabulary `find("Muslim")` gives the ids of `Ġmuslim`, `ĠMuslim` and `ĠMuslims`.
+        """
+        word = word.strip()
+        ids = {i for variant in _variants(word) for text in (variant, " " + variant) for i in self._single(text)}
+        pieces = tuple(self.names[i] for i in self._encode(word))
+        return WordMatch(word, tuple(sorted(ids)), pieces)
+
+    def require(self, word: str) -> WordMatch:
+        """`find`, or an error that says why the word has no dimension and what to do."""
+        if not word.strip():
+            raise ValueError("the word is empty; name a word of the vocabulary")
+        match = self.find(word)
+        if match.ids:
+            return match
+        ids = self._encode(word)
+        if len(ids) == 1 and not self.feature_mask[ids[0]]:
+            raise ValueError(f"{word!r} is a special or unknown token, not a word of the vocabulary")
+        near = difflib.get_close_matches(word.lower(), self._clean_names, n=3)
+        hint = f"; similar words: {', '.join(near)}" if near else ""
+        raise ValueError(
+            f"{word!r} has no dimension of its own: "
+            f"the tokenizer cuts it into {' + '.join(match.pieces) or 'nothing'}{hint}"
+        )
+
+    @cached_property
+    def _clean_names(self) -> tuple[str, ...]:
+        return tuple(self.names[i] for i in self.clean_mask.nonzero().flatten().tolist())
+
+    @cached_property
+    def _surfaces(self) -> tuple[tuple[str, bool], ...]:
+        """Text of each token and whether it begins a word; spare rows and broken byte sequences have no text."""
+        backend: Any = self.tokenizer.backend_tokenizer
+        anchor = self._anchor
+        count = len(self.tokenizer)
+        prefix = backend.decode([anchor], skip_special_tokens=False).strip()
+        texts = backend.decode_batch([[anchor, i] for i in range(count)], skip_special_tokens=False)
+        tails = [text.lstrip()[len(prefix) :] for text in texts]
+        decoded = [("" if "\ufffd" in tail else tail.strip(), tail[:1].isspace()) for tail in tails]
+        return (*decoded, *[("", False)] * (self.size - count))
+
+    @cached_property
+    def _anchor(self) -> int:
+        """A token of plain letters to decode others after."""
+        special = set(self.tokenizer.all_special_ids)
+        for text in ("a", "the", "i"):
+            ids = [i for i in self._encode(text) if i not in special]
+            if ids:
+                return ids[-1]
+        return next(i for i in range(len(self.tokenizer)) if i not in special)
+
+    def _encode(self, text: str) -> list[int]:
+        return self.tokenizer(text, add_special_tokens=False)["input_ids"]  # pyright: ignore[reportReturnType]
+
+    def _single(self, text: str) -> list[int]:
+        """The one dimension a text is, or nothing."""
+        ids = self._encode(text)
+        return ids if len(ids) == 1 and bool(self.feature_mask[ids[0]]) else []
+
+
+class DimensionTable:
+    """The one place that maps a dimension to its name and kind: vocabulary first, then what parts append."""
+
+    def __init__(self, vocabulary: Vocabulary, appended: Sequence[Dimension] = ()) -> None:
+        self.vocabulary = vocabulary
+        self.appended = tuple(appended)
+
+    def __len__(self) -> int:
+        return self.vocabulary.size + len(self.appended)
+
+    def __getitem__(self, index: int) -> Dimension:
+        if not 0 <= index < len(self):
+            raise IndexError(f"dimension {index} does not exist; the sparse layer has {len(self)}")
+        if index < self.vocabulary.size:
+            return Dimension(self.vocabulary.names[index], "word")
+        return self.appended[index - self.vocabulary.size]
+
+    def names(self, indices: Iterable[int]) -> list[str]:
+        """Names of several dimensions, in their order."""
+        return [self[int(index)].name for index in indices]
+
+    @property
+    def feature_mask(self) -> Bool[Tensor, " V"]:
+        """Dimensions that may ever be active."""
+        return torch.cat([self.vocabulary.feature_mask, self._true_for_appended])
+
+    @property
+    def clean_mask(self) -> Bool[Tensor, " V"]:
+        """Dimensions fit to be shown to a person; what parts append is named to be read."""
+        return torch.cat([self.vocabulary.clean_mask, self._true_for_appended])
+
+    @property
+    def _true_for_appended(self) -> Bool[Tensor, " K"]:
+        # The masks describe the tokenizer: they stay on the CPU even while a model is outlined on the meta device.
+        return torch.ones(len(self.appended), dtype=torch.bool, device="cpu")
+
+
+def get_clean_vocab_mask(tokenizer: PreTrainedTokenizerBase, size: int | None = None) -> Bool[Tensor, " V"]:
+    """Which vocabulary ids are whole words fit to show: no continuations, special, added-special or unused ids."""
+    return Vocabulary(tokenizer, size).clean_mask
+
+
+def _variants(word: str) -> set[str]:
+    """The word in the cases people write it, each with its regular plural."""
+    forms = {word, plural(word)}
+    return {case(form) for form in forms for case in (str, str.lower, str.upper, str.capitalize)}
+
+
+def plural(noun: str) -> str:
+    """Regular English plural. Example: `church -> churches`, `city -> cities`, `dog -> dogs`."""
+    lower = noun.lower()
+    if lower.endswith(("s", "x", "z", "ch", "sh")):
+        return noun + "es"
+    if lower.endswith("y") and lower[-2:-1] not in ("", *"aeiou"):
+        return noun[:-1] + "ies"
+    return noun + "s"

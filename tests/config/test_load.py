@@ -1,0 +1,163 @@
+import pytest
+import yaml
+
+from splade.config.load import build_config, load_config, merge, parse_config
+from splade.config.schema import ExperimentConfig
+from splade.recipes import RECIPES, recipe_by_name
+from splade.recipes.cajt import cajt_attention
+
+PROMISED = """
+experiment_name: "paper_imdb"
+output_dir: "results/paper/imdb"
+seed: 7
+data:
+  dataset_name: "imdb"
+  train_samples: -1
+  test_samples: 500
+model:
+  name: "answerdotai/ModernBERT-base"
+vpe:
+  enabled: true
+  token_ids: [2924, 2143]
+  num_senses: 3
+training:
+  pooling: "attention"
+"""
+
+
+def test_the_promised_keys_load():
+    config = parse_config(PROMISED)
+    assert config.experiment_name == "paper_imdb"
+    assert config.output_dir == "results/paper/imdb"
+    assert config.evaluation.seeds == (7,)
+    assert (config.data.dataset_name, config.data.train_samples, config.data.test_samples) == ("imdb", -1, 500)
+    assert config.model.name == "answerdotai/ModernBERT-base"
+    assert config.model.pool.kind == "attention"
+    assert config.model.expander is not None
+    assert config.model.expander.token_ids == (2924, 2143)
+    assert config.model.expander.num_senses == 3
+
+
+def test_an_empty_file_is_the_default_recipe():
+    config = parse_config("")
+    assert config.recipe == "anchored"
+    assert config.model == recipe_by_name("anchored").model
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_resolved_config_loads_back_as_itself(name):
+    config = build_config({"recipe": name, "seed": 3, "vpe": {"enabled": True, "token_ids": [7]}})
+    again = parse_config(yaml.safe_dump(config.model_dump(mode="json")))
+    assert again == config
+
+
+def test_a_seed_list_makes_several_runs():
+    assert parse_config("evaluation: {seeds: [1, 2, 3]}").evaluation.seeds == (1, 2, 3)
+
+
+def test_recipes_fix_the_parts_of_their_generation():
+    parts = {name: recipe_by_name(name).model for name in RECIPES}
+    gates = {name: model.gate.kind for name, model in parts.items()}
+    saturations = {name: model.saturation.kind for name, model in parts.items()}
+    assert gates == {
+        "anchored": "jumprelu",
+        "cajt": "jumprelu",
+        "cis": "drelu",
+        "lexical_sae": "drelu",
+        "transcoder": "gated_jumprelu",
+    }
+    assert saturations == {
+        "anchored": "log1p",
+        "cajt": "identity",
+        "cis": "log1p",
+        "lexical_sae": "log1p",
+        "transcoder": "identity",
+    }
+    assert parts["anchored"].masking is not None
+    assert cajt_attention().model.pool.kind == "attention"
+
+
+def test_an_override_of_the_same_kind_keeps_the_recipes_other_fields():
+    gate = parse_config("model: {gate: {bandwidth: 0.4}}").model.gate
+    assert gate.bandwidth == 0.4
+    assert gate.offset is True
+
+
+def test_a_part_of_another_kind_replaces_the_recipes_part_whole():
+    assert parse_config("model: {gate: drelu}").model.gate.model_dump() == {
+        "kind": "drelu",
+        "initial_threshold": 0.0,
+        "offset": False,
+    }
+    assert merge({"a": {"kind": "x", "p": 1}}, {"a": {"kind": "y"}}) == {"a": {"kind": "y"}}
+    assert merge({"a": {"kind": "x", "p": 1}}, {"a": {"q": 2}}) == {"a": {"kind": "x", "p": 1, "q": 2}}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("model: {gat: drelu}", r"model\.gat is unknown; did you mean 'gate'\? \(here\.yaml\)"),
+        ("model: {gate: {kind: drelu, offst: true}}", r"model\.gate\.offst is unknown; did you mean 'offset'\?"),
+        ("data: {dataset: imdb}", r"data\.dataset is unknown; did you mean 'dataset_name'\?"),
+        ("vpe: {enabld: true}", r"vpe\.enabld is unknown; did you mean 'enabled'\?"),
+        ("sead: 3", r"sead is unknown; did you mean"),
+        ("model: {pool: mean}", r"model\.pool\.kind 'mean' is unknown; choose from 'max', 'attention'"),
+        ("recipe: anchord", r"recipe 'anchord' is unknown; did you mean 'anchored'\?"),
+        ("model: {max_length: long}", r"model\.max_length is 'long': .*integer"),
+        ("model: 3", r"model is 3"),
+        ("data: {train_samples: -2}", r"data\.train_samples is -2"),
+        ("- a list", "an experiment is a mapping"),
+        ("model: [", "not valid YAML"),
+        ("seed: 1\nseed: 2", "'seed' is given twice"),
+        ("1: 2", "key 1 is not a name"),
+        ("x: !!python/object/apply:os.system ['true']", "not valid YAML"),
+        ("seed: 1\nevaluation: {seeds: [2]}", "seed and evaluation.seeds are both given and differ"),
+        ("seed: many", r"evaluation\.seeds\.0 is 'many'"),
+        ("training: {pooling: max}\nmodel: {pool: attention}", "both given and differ"),
+        ("vpe: {enabled: true}", "vpe.token_ids is empty"),
+        ("vpe: {enabled: true, token_ids: [1, 1]}", "twice"),
+        ("evaluation: {seeds: [1, 1]}", "names a seed twice"),
+        ("evaluation: {seeds: []}", "evaluation.seeds"),
+    ],
+)
+def test_a_slip_is_refused_with_place_and_remedy(text, message):
+    with pytest.raises(ValueError, match=message):
+        parse_config(text, "here.yaml")
+
+
+def test_missing_and_undecodable_files_are_named(tmp_path):
+    with pytest.raises(ValueError, match="there is no experiment file"):
+        load_config(tmp_path / "none.yaml")
+    (tmp_path / "latin.yaml").write_bytes("experiment_name: größe".encode("latin-1"))
+    with pytest.raises(ValueError, match=r"cannot read.*latin\.yaml"):
+        load_config(tmp_path / "latin.yaml")
+
+
+def test_byte_order_mark_and_path_with_spaces_are_fine(tmp_path):
+    path = tmp_path / "my experiment.yaml"
+    path.write_text("recipe: cis\n", encoding="utf-8-sig")
+    assert load_config(path).recipe == "cis"
+
+
+def test_every_key_is_documented():
+    undocumented = []
+
+    def walk(model, prefix):
+        for name, field in model.model_fields.items():
+            if name != "kind" and not field.description:
+                undocumented.append(f"{prefix}{name}")
+            for inner in _models(field.annotation):
+                walk(inner, f"{prefix}{name}.")
+
+    walk(ExperimentConfig, "")
+    assert undocumented == []
+
+
+def _models(annotation):
+    from typing import get_args
+
+    from pydantic import BaseModel
+
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [model for argument in get_args(annotation) for model in _models(argument)]

@@ -1,0 +1,68 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from splade.data.batches import length_buckets, shuffled_buckets, tokenise
+from tests import tiny
+
+TEXTS = ["good film", "a", "the very very good movie was not boring", "", "good film"]
+
+
+def test_texts_are_padded_to_the_longest_of_their_batch():
+    tokenised = tokenise(tiny.wordpiece(), TEXTS, 64)
+    batch = tokenised.batch([0, 1])
+    assert batch.input_ids.shape == (2, 4)
+    assert batch.attention_mask.tolist() == [[True] * 4, [True, True, True, False]]
+    assert batch.input_ids[1, 3] == tiny.wordpiece().pad_token_id
+    assert batch.rows.tolist() == [0, 1]
+
+
+def test_what_is_cut_is_counted():
+    tokenised = tokenise(tiny.wordpiece(), TEXTS, 6)
+    assert [len(ids) for ids in tokenised.ids] == [4, 3, 6, 2, 4]
+    assert tokenised.tokens_cut == (0, 0, 4, 0, 0)
+    assert tokenised.num_cut == 1
+
+
+def test_special_tokens_typed_as_text_stay_text():
+    tokenizer = tiny.wordpiece()
+    (ids,) = tokenise(tokenizer, ["[SEP] good [MASK]"], 64).ids
+    assert ids.count(tokenizer.sep_token_id) == 1
+    assert tokenizer.mask_token_id not in ids
+
+
+@pytest.mark.parametrize("text", ["", "   ", "\x00\x07", "\ud800", "😀‍👩", "مرحبا good", "x" * 100_000, "é", "e\u0301"])
+def test_odd_texts_become_tokens(text):
+    tokenised = tokenise(tiny.wordpiece(), [text], 16)
+    assert 2 <= len(tokenised.ids[0]) <= 16
+
+
+@pytest.mark.parametrize("text", [None, 3, b"bytes", float("nan"), ["nested"]])
+def test_what_is_no_text_is_refused_with_its_row(text):
+    with pytest.raises(ValueError, match="text 1 is "):
+        tokenise(tiny.wordpiece(), ["good", text], 16)
+
+
+def test_an_empty_list_is_fine():
+    assert len(tokenise(tiny.wordpiece(), [], 16)) == 0
+    assert list(length_buckets(tokenise(tiny.wordpiece(), [], 16), 4)) == []
+
+
+@given(st.lists(st.sampled_from(TEXTS), min_size=1, max_size=40), st.integers(1, 7))
+def test_buckets_hold_every_row_once_longest_first(texts, batch_size):
+    tokenised = tokenise(tiny.wordpiece(), texts, 64)
+    buckets = list(length_buckets(tokenised, batch_size))
+    assert sorted(row for bucket in buckets for row in bucket) == list(range(len(texts)))
+    lengths = [len(tokenised.ids[row]) for bucket in buckets for row in bucket]
+    assert lengths == sorted(lengths, reverse=True)
+    assert all(len(bucket) <= batch_size for bucket in buckets)
+
+
+@given(st.integers(1, 60), st.integers(1, 7), st.integers(0, 99))
+def test_shuffled_buckets_hold_every_row_once_and_repeat_with_the_seed(rows, batch_size, seed):
+    tokenised = tokenise(tiny.wordpiece(), (TEXTS * 12)[:rows], 64)
+    first = shuffled_buckets(tokenised, batch_size, np.random.default_rng(seed))
+    again = shuffled_buckets(tokenised, batch_size, np.random.default_rng(seed))
+    assert first == again
+    assert sorted(row for bucket in first for row in bucket) == list(range(rows))

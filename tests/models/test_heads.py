@@ -1,0 +1,158 @@
+import pytest
+import torch
+from hypothesis import given
+
+from splade.circuits.core import CircuitState, compute_active_slice_weff
+from splade.mechanistic.attribution import (
+    attribute,
+    attribute_centred,
+    compute_attribution_tensor,
+    identity_error,
+)
+from splade.models.heads import BcosHead, ReluHead
+from tests.strategies import sparse_vectors
+
+SIZE, CLASSES = 12, 3
+HEADS = {"relu": ReluHead.Config(hidden_units=7), "bcos": BcosHead.Config(hidden_units=7)}
+
+
+def build(kind, dtype=torch.float64):
+    torch.manual_seed(3)
+    head = HEADS[kind].build(SIZE, CLASSES).to(dtype)
+    with torch.no_grad():
+        for parameter in head.parameters():
+            parameter.copy_(torch.randn_like(parameter))
+    return head
+
+
+@pytest.mark.parametrize("kind", HEADS)
+@given(vectors=sparse_vectors(5, SIZE))
+def test_attributions_and_bias_sum_to_every_logit(kind, vectors):
+    state = build(kind)(vectors)
+    logits, sparse_vector, W_eff, b_eff = state
+    total = torch.einsum("bv,bcv->bc", sparse_vector, W_eff) + b_eff
+    torch.testing.assert_close(total, logits, atol=1e-10, rtol=1e-10)
+    assert (identity_error(state) <= 1e-10).all()
+
+
+@pytest.mark.parametrize("kind", HEADS)
+@given(vectors=sparse_vectors(5, SIZE, dtype=torch.float32))
+def test_identity_holds_in_single_precision(kind, vectors):
+    assert (identity_error(build(kind, torch.float32)(vectors)) <= 1e-5).all()
+
+
+def test_relu_head_is_the_two_layer_network_of_the_formula():
+    head = build("relu")
+    s = torch.rand(4, SIZE, dtype=torch.float64)
+    hidden = torch.relu(s @ head.word_vectors + head.hidden_bias)
+    torch.testing.assert_close(head(s).logits, hidden @ head.class_weights.T + head.class_bias)
+
+
+def test_relu_head_effective_weights_are_its_gradient():
+    head = build("relu")
+    s = torch.rand(SIZE, dtype=torch.float64)
+    jacobian = torch.autograd.functional.jacobian(lambda x: head(x).logits, s)
+    torch.testing.assert_close(head(s).W_eff, jacobian)
+
+
+def test_bcos_head_matches_the_layer_formula_computed_by_hand():
+    head = build("bcos")
+    s = torch.rand(SIZE, dtype=torch.float64)
+    x = s
+    for weights in (head.word_weights.T, head.class_weights):
+        unit = weights / weights.norm(dim=1, keepdim=True)
+        x = torch.stack([((w @ x) / x.norm()).abs() * (w @ x) for w in unit])
+    torch.testing.assert_close(head(s).logits, x)
+
+
+def test_bcos_attribution_is_exact_but_not_gradient_times_input():
+    head = build("bcos")
+    s = torch.rand(SIZE, dtype=torch.float64)
+    jacobian = torch.autograd.functional.jacobian(lambda x: head(x).logits, s)
+    assert not torch.allclose(head(s).W_eff, jacobian, rtol=1e-2)
+
+
+@pytest.mark.parametrize("kind", HEADS)
+def test_a_text_without_words_gets_the_bias(kind):
+    state = build(kind)(torch.zeros(2, SIZE, dtype=torch.float64))
+    torch.testing.assert_close(state.logits, state.b_eff)
+    assert state.logits.isfinite().all()
+
+
+@pytest.mark.parametrize("kind", HEADS)
+@pytest.mark.parametrize("leading", [(), (2,), (2, 3)])
+def test_any_leading_dimensions_work(kind, leading):
+    head = build(kind)
+    s = torch.rand(*leading, SIZE, dtype=torch.float64)
+    state = head(s)
+    assert state.W_eff.shape == (*leading, CLASSES, SIZE)
+    assert identity_error(state).shape == leading
+    one_by_one = torch.stack([head(row).logits for row in s.reshape(-1, SIZE)]).reshape(*leading, CLASSES)
+    torch.testing.assert_close(state.logits, one_by_one)
+
+
+@pytest.mark.parametrize("kind", HEADS)
+def test_parts_of_the_effective_weights_equal_the_dense_matrix(kind):
+    state = build(kind)(torch.rand(4, SIZE, dtype=torch.float64))
+    classes, words = torch.tensor([0, 2, 1, 2]), torch.tensor([1, 5, 6])
+    torch.testing.assert_close(state.effective_rows(classes), state.W_eff[torch.arange(4), classes])
+    torch.testing.assert_close(state.effective_columns(words), state.W_eff[..., words])
+    expected = compute_attribution_tensor(state.sparse_vector, state.W_eff, classes)
+    torch.testing.assert_close(attribute(state, classes), expected)
+
+
+@given(vectors=sparse_vectors(4, SIZE))
+def test_active_slice_holds_the_words_active_anywhere_and_no_other(vectors):
+    state = build("relu")(vectors)
+    for weights in (state.W_eff, state):
+        W_active, active_ids = compute_active_slice_weff(state.sparse_vector, weights)
+        assert active_ids.tolist() == sorted({j for row in vectors for j in row.nonzero().flatten().tolist()})
+        torch.testing.assert_close(W_active, state.W_eff[:, :, active_ids])
+
+
+def test_attribution_of_the_worked_example():
+    W_eff = torch.tensor([[[1.0, 1.0], [3.0, 5.0]]])
+    found = compute_attribution_tensor(torch.tensor([[2.0, 0.0]]), W_eff, torch.tensor([1]))
+    assert found.tolist() == [[6.0, 0.0]]
+
+
+def test_centred_contributions_do_not_move_when_all_classes_do():
+    head = build("relu")
+    s, classes = torch.rand(4, SIZE, dtype=torch.float64), torch.tensor([0, 1, 2, 0])
+    raw, centred = attribute(head(s), classes), attribute_centred(head(s), classes)
+    with torch.no_grad():
+        head.class_weights.add_(torch.randn(7, dtype=torch.float64))
+    assert not torch.allclose(attribute(head(s), classes), raw, rtol=0.1)
+    torch.testing.assert_close(attribute_centred(head(s), classes), centred)
+
+
+def test_centred_contribution_of_two_classes_is_half_the_difference():
+    torch.manual_seed(0)
+    head = ReluHead.Config(hidden_units=5).build(SIZE, 2)
+    state = head(torch.rand(3, SIZE))
+    first, second = (attribute(state, torch.full((3,), c)) for c in (0, 1))
+    torch.testing.assert_close(attribute_centred(state, torch.zeros(3, dtype=torch.long)), (first - second) / 2)
+
+
+def test_identity_error_sees_a_wrong_decomposition():
+    state = build("relu")(torch.rand(3, SIZE, dtype=torch.float64))
+    broken = CircuitState(state.logits, state.sparse_vector, state.readout, state.word_vectors, state.b_eff + 0.5)
+    assert (identity_error(broken) > 1e-3).all()
+
+
+def test_no_tensor_of_hidden_by_vocabulary_per_text_is_made():
+    head = ReluHead.Config(hidden_units=64).build(4000, 2)
+    s = torch.zeros(16, 4000)
+    biggest = 0
+
+    class Watch(torch.utils._python_dispatch.TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            nonlocal biggest
+            result = func(*args, **(kwargs or {}))
+            if isinstance(result, torch.Tensor):
+                biggest = max(biggest, result.numel())
+            return result
+
+    with Watch():
+        attribute(head(s), torch.zeros(16, dtype=torch.long))
+    assert biggest <= 64 * 4000  # the word vectors themselves; [B, H, V] would be 16 times that

@@ -1,0 +1,161 @@
+import itertools
+
+import pytest
+import torch
+
+from splade.mechanistic.attribution import attribute, identity_error
+from splade.models.config import ModelConfig
+from splade.models.lexical_sae import LexicalSAE
+from tests import tiny
+
+GATES, POOLS, HEADS = ("drelu", "gated_jumprelu", "jumprelu"), ("max", "attention"), ("relu", "bcos")
+BANK = tiny.wordpiece().convert_tokens_to_ids("bank")
+VPE = {"token_ids": (BANK,), "num_senses": 3}
+
+
+def settings(gate="drelu", pool="max", head="relu", **others) -> ModelConfig:
+    return ModelConfig.model_validate({"gate": gate, "pool": pool, "head": head, **others})
+
+
+@pytest.mark.parametrize(("gate", "pool", "head"), list(itertools.product(GATES, POOLS, HEADS)))
+@pytest.mark.parametrize(
+    "others", [{}, {"topk_per_position": 3}, {"expander": VPE}, {"saturation": "identity"}], ids=str
+)
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-5), (torch.float64, 1e-10)])
+def test_identity_holds_for_every_combination_of_parts(gate, pool, head, others, dtype, tolerance):
+    model = tiny.model(settings(gate, pool, head, **others)).to(dtype)
+    ids, mask = tiny.batch()
+    with torch.no_grad():
+        sequence = model(ids, mask)
+        document, positions = model.classify(sequence, mask), model.tag_state(sequence, mask)
+    assert (document.sparse_vector > 0).any(-1).all()
+    assert (identity_error(document) <= tolerance).all()
+    assert (identity_error(positions) <= tolerance).all()
+    if "topk_per_position" in others:
+        assert ((sequence > 0).sum(-1) <= 3).all()
+
+
+@pytest.mark.parametrize(("gate", "pool"), list(itertools.product(GATES, POOLS)))
+@pytest.mark.parametrize("others", [{}, {"expander": VPE}, {"topk_per_position": 3}], ids=str)
+def test_both_routes_to_a_document_agree(gate, pool, others):
+    model = tiny.model(settings(gate, pool, **others))
+    ids, mask = tiny.batch()
+    with torch.no_grad():
+        slow = model.classify(model(ids, mask), mask)
+        fast = model.classify_document(ids, mask)
+    torch.testing.assert_close(fast.sparse_vector, slow.sparse_vector, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(fast.logits, slow.logits, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("family", tiny.FAMILIES)
+def test_every_encoder_family_classifies_and_tags_with_one_instance(family):
+    model = tiny.model(family=family)
+    ids, mask = tiny.batch()
+    with torch.no_grad():
+        sequence = model(ids, mask)
+        assert sequence.shape == (4, 9, len(tiny.wordpiece()))
+        assert model.classify(sequence, mask).logits.shape == (4, 3)
+        tags = model.tag(sequence)
+        assert tags.shape == (4, 9, 4)
+        torch.testing.assert_close(model.tag_state(sequence, mask).logits, tags[mask])
+
+
+@pytest.mark.parametrize("gate", GATES)
+def test_padding_is_zero_at_every_word(gate):
+    model = tiny.model(settings(gate))
+    with torch.no_grad():
+        model.gate.thresholds().sub_(5) if gate == "drelu" else None  # negative thresholds open closed logits
+    ids, mask = tiny.batch()
+    with torch.no_grad():
+        sequence = model(ids, mask)
+    assert (sequence[~mask] == 0).all()
+    assert (sequence[mask] > 0).any()
+
+
+@pytest.mark.parametrize("family", tiny.FAMILIES)
+@pytest.mark.parametrize("pool", POOLS)
+def test_batching_order_and_padding_side_change_no_logit_or_attribution(family, pool):
+    model = tiny.model(settings(pool=pool), family=family)
+    ids, mask = tiny.batch(rows=6)
+    lengths = mask.sum(1).tolist()
+    left = torch.argsort(mask.to(torch.int8), dim=1, stable=True)
+    shuffle = torch.tensor([3, 1, 5, 0, 2, 4])
+    classes = torch.arange(6) % 3
+    with torch.no_grad():
+        together = model.classify_document(ids, mask)
+        reference = attribute(together, classes)
+        near_threshold = (_pooled_logits(model, ids, mask) - model.gate.thresholds()).abs() < 1e-4
+        variants = {
+            "one by one": [
+                model.classify_document(ids[i : i + 1, :n], mask[i : i + 1, :n]) for i, n in enumerate(lengths)
+            ],
+            "left": [model.classify_document(ids.gather(1, left), mask.gather(1, left))],
+            "shuffled": [model.classify_document(ids[shuffle], mask[shuffle])],
+        }
+    assert near_threshold.float().mean() < 0.01
+    for name, states in variants.items():
+        logits = torch.cat([state.logits for state in states])
+        rows = shuffle if name == "shuffled" else torch.arange(6)
+        torch.testing.assert_close(logits, together.logits[rows], atol=1e-5, rtol=1e-5, msg=name)
+        starts = itertools.accumulate([0, *(len(state.logits) for state in states[:-1])])
+        found = [attribute(s, classes[rows][k : k + len(s.logits)]) for k, s in zip(starts, states, strict=True)]
+        gap = (torch.cat(found) - reference[rows]).masked_fill(near_threshold[rows], 0).abs()
+        assert gap.max() <= 1e-5, name
+
+
+def test_special_and_spare_dimensions_are_never_active():
+    model = tiny.model(vocab_size=len(tiny.wordpiece()) + 7)
+    ids, mask = tiny.batch()
+    with torch.no_grad():
+        model.backbone.decoder.bias.fill_(50.0)  # the bias alone opens every gate
+        sequence = model(ids, mask)
+    assert (sequence[mask][:, 6 : len(tiny.wordpiece())] > 0).all()
+    assert (sequence[..., :6] == 0).all()
+    assert (sequence[..., len(tiny.wordpiece()) :] == 0).all()
+
+
+def test_closing_a_word_leaves_the_tied_input_embedding_alone():
+    model = tiny.model()
+    before = model.backbone.decoder.weight.detach().clone()
+    ids, mask = tiny.batch()
+    good = tiny.wordpiece().convert_tokens_to_ids("good")
+    ids[0, 1] = good
+    closed = torch.zeros(len(model.dimensions), dtype=torch.bool)
+    closed[good] = True
+    with torch.no_grad():
+        model.backbone.decoder.bias[good] = 9.0
+        assert (model(ids, mask)[mask][:, good] > 0).all()
+        model.gate.close(closed)
+        after = model(ids, mask)
+    assert (after[..., good] == 0).all()
+    assert torch.equal(model.backbone.decoder.weight, before)
+    assert model.backbone.decoder.weight is model.backbone.encoder.get_input_embeddings().weight
+
+
+def test_training_sends_a_gradient_to_every_part():
+    model = tiny.model(settings("jumprelu", expander=VPE)).train()
+    ids, mask = tiny.batch(rows=8)
+    document = model.encode_document(ids, mask)
+    loss = model.decide(document.sparse_vector, "classify").logits.square().sum() + document.gate.open_prob.sum()
+    loss.backward()
+    silent = {name for name, p in model.named_parameters() if p.grad is None or not p.grad.abs().sum() > 0}
+    assert not {name for name in silent if not name.startswith("heads.tag")}
+
+
+def test_a_missing_head_is_named():
+    model = LexicalSAE(ModelConfig(), tiny.backbone(), {"classify": ["no", "yes"]})
+    with pytest.raises(ValueError, match="no head 'tag'; it has: classify"):
+        model.tag(torch.zeros(1, len(model.dimensions)))
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [({}, "at least one head"), ({"classify": ["one"]}, "two labels"), ({"classify": ["a", "a"]}, "twice")],
+)
+def test_impossible_labels_are_refused(labels, message):
+    with pytest.raises(ValueError, match=message):
+        LexicalSAE(ModelConfig(), tiny.backbone(), labels)
+
+
+def _pooled_logits(model, ids, mask):
+    return model.word_logits(ids, mask).amax(1)

@@ -1,0 +1,180 @@
+import json
+import shutil
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from splade.fetch import sha256_of
+from splade.models.backbone import backbone_from_config
+from splade.models.config import ModelConfig
+from splade.models.persistence import CONFIG, WEIGHTS, from_pretrained, save_pretrained
+from tests import tiny
+
+BANK = tiny.wordpiece().convert_tokens_to_ids("bank")
+SETTINGS = {
+    "plain": {"gate": "drelu"},
+    "everything": {
+        "gate": {"kind": "jumprelu", "offset": True},
+        "expander": {"token_ids": (BANK,)},
+        "pool": "attention",
+        "head": "bcos",
+        "masking": {"low": 0.1, "high": 0.2},
+        "topk_per_position": 5,
+    },
+}
+
+
+@pytest.fixture
+def saved(tmp_path):
+    return save_pretrained(tiny.model(), tmp_path / "model")
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize("family", tiny.FAMILIES)
+def test_loaded_model_is_bitwise_the_saved_one(name, family, tmp_path):
+    model = tiny.model(ModelConfig.model_validate(SETTINGS[name]), family)
+    closed = torch.zeros(len(model.dimensions), dtype=torch.bool)
+    closed[BANK] = True
+    model.gate.close(closed)
+    loaded = from_pretrained(save_pretrained(model, tmp_path / "model"))
+    ids, mask = tiny.batch()
+    with torch.no_grad():
+        assert torch.equal(loaded(ids, mask), model(ids, mask))
+        assert torch.equal(loaded.classify_document(ids, mask).logits, model.classify_document(ids, mask).logits)
+    assert loaded.labels == model.labels
+    assert loaded.config == model.config
+    assert torch.equal(loaded.gate.closed, model.gate.closed)
+    assert not loaded.training
+    assert loaded.tokenizer("good film")["input_ids"] == model.tokenizer("good film")["input_ids"]
+
+
+def test_folder_holds_only_safetensors_json_and_tokenizer_text(saved):
+    assert {path.suffix for path in saved.iterdir()} <= {".safetensors", ".json", ".txt", ".jinja"}
+    config = json.loads((saved / CONFIG).read_text())
+    assert config["format_version"] == 1
+    assert set(config["sha256"]) == {path.name for path in saved.iterdir()} - {CONFIG}
+    assert "_name_or_path" not in config["backbone"]
+
+
+def test_saving_again_replaces_the_model_and_leaves_nothing_else_behind(saved):
+    model = tiny.model()
+    with torch.no_grad():
+        model.heads["classify"].class_bias.fill_(7.0)
+    save_pretrained(model, saved)
+    assert (from_pretrained(saved).heads["classify"].class_bias == 7).all()
+    assert [path.name for path in saved.parent.iterdir()] == ["model"]
+
+
+def test_failed_save_keeps_the_old_model(saved, monkeypatch):
+    before = sha256_of(saved / WEIGHTS)
+
+    def full_disk(*_args, **_kwargs):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("splade.models.persistence.save_file", full_disk)
+    with pytest.raises(OSError, match="No space left"):
+        save_pretrained(tiny.model(), saved)
+    assert sha256_of(saved / WEIGHTS) == before
+    assert [path.name for path in saved.parent.iterdir()] == ["model"]
+
+
+def test_saving_over_a_folder_of_other_files_is_refused(tmp_path):
+    (tmp_path / "thesis.txt").write_text("do not lose me")
+    with pytest.raises(ValueError, match="holds other files"):
+        save_pretrained(tiny.model(), tmp_path)
+    assert (tmp_path / "thesis.txt").read_text() == "do not lose me"
+
+
+def test_one_flipped_weight_byte_is_refused(saved):
+    data = bytearray((saved / WEIGHTS).read_bytes())
+    data[-100] ^= 1
+    (saved / WEIGHTS).write_bytes(bytes(data))
+    with pytest.raises(ValueError, match=r"model\.safetensors is not the file that was saved"):
+        from_pretrained(saved)
+
+
+def test_truncated_weights_are_refused(saved):
+    (saved / WEIGHTS).write_bytes((saved / WEIGHTS).read_bytes()[:-50])
+    with pytest.raises(ValueError, match="changed, truncated or swapped"):
+        from_pretrained(saved)
+
+
+def test_swapped_tokenizer_is_refused(saved):
+    tiny.byte_bpe().save_pretrained(saved)
+    with pytest.raises(ValueError, match=r"tokenizer\S*\.json is not the file that was saved"):
+        from_pretrained(saved)
+
+
+def test_missing_file_is_named(saved):
+    (saved / "tokenizer.json").unlink()
+    with pytest.raises(ValueError, match=r"tokenizer\.json is missing"):
+        from_pretrained(saved)
+
+
+def test_shapes_are_checked_before_anything_is_allocated(saved, monkeypatch):
+    weights = load_file(saved / WEIGHTS)
+    weights["heads.classify.class_bias"] = torch.zeros(99)
+    save_file(weights, saved / WEIGHTS)
+    _rehash(saved)
+    built_on = []
+
+    def build(*arguments):
+        built_on.append(torch.get_default_device().type)
+        return backbone_from_config(*arguments)
+
+    monkeypatch.setattr("splade.models.persistence.backbone_from_config", build)
+    with pytest.raises(ValueError, match=r"'heads\.classify\.class_bias' is \(99,\), but config\.json asks for \(3,\)"):
+        from_pretrained(saved)
+    assert built_on == ["meta"]
+
+
+def test_foreign_tensor_is_refused(saved):
+    weights = load_file(saved / WEIGHTS)
+    save_file({**weights, "extra": torch.zeros(1)}, saved / WEIGHTS)
+    _rehash(saved)
+    with pytest.raises(ValueError, match="'extra' is .* absent"):
+        from_pretrained(saved)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda c: c.update(format_version=99), "format version 99"),
+        (lambda c: c.update(surprise=1), "surprise"),
+        (lambda c: c["parts"].update(gate={"kind": "mystery"}), "parts.gate"),
+    ],
+)
+def test_config_of_another_format_is_refused(saved, change, message):
+    config = json.loads((saved / CONFIG).read_text())
+    change(config)
+    (saved / CONFIG).write_text(json.dumps(config))
+    with pytest.raises(ValueError, match=message):
+        from_pretrained(saved)
+
+
+def test_code_named_in_a_config_is_never_loaded(saved):
+    config = json.loads((saved / CONFIG).read_text())
+    config["backbone"]["auto_map"] = {"AutoModelForMaskedLM": "evil.Model"}
+    (saved / CONFIG).write_text(json.dumps(config))
+    assert type(from_pretrained(saved).backbone.encoder).__name__ == "BertModel"
+
+
+def test_a_folder_that_is_no_model_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="is not a saved model"):
+        from_pretrained(tmp_path)
+    (tmp_path / CONFIG).write_text("{broken")
+    with pytest.raises(ValueError, match="line 1: not valid JSON"):
+        from_pretrained(tmp_path)
+
+
+def test_model_can_be_moved_to_a_path_with_spaces(saved, tmp_path):
+    target = tmp_path / "my models" / "größe 1"
+    shutil.copytree(saved, target)
+    assert from_pretrained(target).labels == tiny.model().labels
+
+
+def _rehash(folder):
+    config = json.loads((folder / CONFIG).read_text())
+    config["sha256"][WEIGHTS] = sha256_of(folder / WEIGHTS)
+    (folder / CONFIG).write_text(json.dumps(config))

@@ -1,0 +1,111 @@
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from splade.models.layers import vocab_head
+from splade.models.layers.activation import DReLU, GatedJumpReLU, JumpReLUGate
+from splade.models.layers.vocab_head import max_logits, reference_max_logits, winning_positions
+
+GATES = [
+    DReLU.Config(initial_threshold=-0.5),
+    DReLU.Config(initial_threshold=1.0),
+    GatedJumpReLU.Config(initial_threshold=1.0),
+    JumpReLUGate.Config(initial_threshold=1.0, kernel="rectangle", bandwidth=0.5),
+    JumpReLUGate.Config(initial_threshold=1.0),
+]
+
+
+@st.composite
+def problems(draw, dtype=torch.float64):
+    """Hidden states, decoder and a ragged mask: left or right padded, some rows empty, some positions tied."""
+    batch, length, width, size = draw(st.tuples(*[st.integers(1, n) for n in (4, 6, 5, 40)]))
+    generator = torch.Generator().manual_seed(draw(st.integers(0, 10_000)))
+    hidden = torch.randn(batch, length, width, generator=generator, dtype=dtype)
+    weight = torch.randn(size, width, generator=generator, dtype=dtype)
+    if draw(st.booleans()) and length > 1:
+        # Whole numbers: products are exact, so positions tie whatever order a product is summed in.
+        hidden, weight = hidden.round(), weight.round()
+        hidden[:, 1] = hidden[:, 0]
+    bias = torch.randn(size, generator=generator, dtype=dtype)
+    lengths = torch.randint(0, length + 1, (batch,), generator=generator)
+    mask = torch.arange(length)[None] < lengths[:, None]
+    return hidden, weight, bias, mask.flip(1) if draw(st.booleans()) else mask
+
+
+@given(problems())
+def test_values_equal_the_reference(problem):
+    torch.testing.assert_close(max_logits(*problem), reference_max_logits(*problem), atol=1e-12, rtol=1e-12)
+
+
+@given(problems(dtype=torch.float32))
+def test_support_equals_the_reference_in_single_precision(problem):
+    fused, plain = max_logits(*problem), reference_max_logits(*problem)
+    torch.testing.assert_close(fused, plain, atol=2e-6, rtol=1e-6)
+    far = (plain - 0.5).abs() > 1e-4
+    assert torch.equal((fused > 0.5)[far], (plain > 0.5)[far])
+
+
+@given(problems(), st.sampled_from(GATES), st.booleans())
+def test_gradients_through_any_gate_equal_the_reference(problem, gate_config, saturate):
+    hidden, weight, bias, mask = problem
+    gradients = []
+    for function in (max_logits, reference_max_logits):
+        leaves = [tensor.clone().requires_grad_() for tensor in (hidden, weight, bias)]
+        gate = gate_config.build(weight.shape[0]).double().eval()
+        output = gate(function(*leaves, mask))
+        strength = output.activated.log1p() if saturate else output.activated
+        pull = torch.linspace(0.5, 2, weight.shape[0], dtype=hidden.dtype)
+        (strength * pull).sum().add(0.1 * output.open_prob.sum()).backward()
+        gradients.append([leaf.grad for leaf in leaves] + [p.grad for p in gate.parameters()])
+    for fused, plain in zip(*gradients, strict=True):
+        torch.testing.assert_close(fused, plain, atol=1e-11, rtol=1e-11)
+
+
+@settings(max_examples=20)
+@given(problems())
+def test_chunks_do_not_change_the_answer(problem):
+    hidden, weight, bias, mask = problem
+    results = []
+    for chunk in (3, 10_000):
+        leaves = [tensor.clone().requires_grad_() for tensor in (hidden, weight, bias)]
+        original = vocab_head.VOCABULARY_CHUNK, vocab_head.PAIR_CHUNK
+        vocab_head.VOCABULARY_CHUNK = vocab_head.PAIR_CHUNK = chunk
+        try:
+            pooled = max_logits(*leaves, mask)
+            pooled.relu().square().sum().backward()
+        finally:
+            vocab_head.VOCABULARY_CHUNK, vocab_head.PAIR_CHUNK = original
+        results.append([pooled, *(leaf.grad for leaf in leaves)])
+    for small, large in zip(*results, strict=True):
+        torch.testing.assert_close(small, large, atol=1e-12, rtol=1e-12)
+
+
+@given(problems())
+def test_winner_is_the_first_position_that_reaches_the_maximum(problem):
+    hidden, weight, bias, mask = problem
+    words = torch.arange(weight.shape[0]).expand(len(hidden), -1)
+    winners = winning_positions(hidden, weight, mask, words)
+    for row in mask.any(1).nonzero().flatten().tolist():
+        for word in range(weight.shape[0]):
+            logits = [
+                float(hidden[row, n] @ weight[word]) if mask[row, n] else -torch.inf for n in range(mask.shape[1])
+            ]
+            best = max(logits)
+            near = [n for n, value in enumerate(logits) if value >= best - 1e-12]
+            assert winners[row, word].item() in near
+            assert mask[row, winners[row, word]]
+
+
+def test_of_tied_positions_the_first_receives_the_gradient():
+    hidden = torch.ones(1, 3, 2, requires_grad=True)
+    weight, bias = torch.ones(1, 2), torch.zeros(1)
+    max_logits(hidden, weight, bias, torch.ones(1, 3, dtype=torch.bool)).sum().backward()
+    assert torch.equal(hidden.grad[0].sum(-1), torch.tensor([2.0, 0.0, 0.0]))
+
+
+def test_frozen_decoder_gets_no_gradient_buffer():
+    hidden = torch.randn(2, 3, 4, requires_grad=True)
+    weight, bias = torch.randn(5, 4), torch.zeros(5)
+    max_logits(hidden, weight, bias, torch.ones(2, 3, dtype=torch.bool)).sum().backward()
+    assert weight.grad is None
+    assert hidden.grad.abs().sum() > 0
