@@ -51,7 +51,9 @@ def train(
         ),
     ] = None,
     config: Annotated[Path | None, typer.Option(help="Experiment file (YAML); see docs/configuration.md.")] = None,
-    out: Annotated[Path, typer.Option(help="Where to save the model.")] = Path("results/model"),
+    out: Annotated[
+        Path | None, typer.Option(help="Where to save the model; by default the experiment's output_dir/model.")
+    ] = None,
     text_column: Annotated[str | None, typer.Option(help="Column with the text; guessed when not given.")] = None,
     label_column: Annotated[str | None, typer.Option(help="Column with the label; guessed when not given.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
@@ -68,10 +70,12 @@ def train(
         settings = load_config(config)
     else:
         columns = {"text_column": text_column, "label_column": label_column}
-        settings = build_config({"data": {"dataset_name": data, **columns}})
-    run = _train(settings, out, device)
+        output_dir = f"results/{Path(str(data)).stem}"
+        settings = build_config({"output_dir": output_dir, "data": {"dataset_name": data, **columns}})
+    folder = out or Path(settings.output_dir) / "model"
+    run = _train(settings, folder, device)
     _show_three(run.model, run.dataset.test.texts)
-    console.print(_next_steps(out))
+    console.print(_next_steps(folder))
 
 
 @app.command()

@@ -1,3 +1,4 @@
+import importlib
 import re
 import runpy
 from pathlib import Path
@@ -25,3 +26,24 @@ def test_readme_names_only_make_targets_that_exist():
     named = set(re.findall(r"`make ([a-z-]+)`|^make ([a-z-]+)", (ROOT / "README.md").read_text(), re.M))
     assert {a or b for a, b in named} <= targets
     assert {a or b for a, b in named} >= {"quickstart", "test"}
+
+
+def test_every_new_home_in_the_seed_map_imports():
+    rows = re.findall(r"^\| `([\w.]+)` \| `([\w.]+)` \|", (ROOT / "docs" / "seed-map.md").read_text(), re.M)
+    assert len(rows) >= 7
+    for earlier, now in rows:
+        assert _resolves(now), f"{now} does not import"
+        assert not _resolves(earlier), f"{earlier} imports: take it off the page"
+
+
+def _resolves(name: str) -> bool:
+    module, _, attribute = name.rpartition(".")
+    try:
+        importlib.import_module(name)
+        return True
+    except ImportError:
+        pass
+    try:
+        return hasattr(importlib.import_module(module), attribute)
+    except ImportError:
+        return False

@@ -72,7 +72,7 @@ def test_second_call_downloads_nothing(pip):
     assert len(pip.calls) == 1
 
 
-def test_pip_is_told_the_hash_and_no_dependencies(pip, monkeypatch):
+def test_pip_is_told_the_hash_and_no_dependencies(pip):
     seen = {}
 
     def look(folder):

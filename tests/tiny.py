@@ -10,11 +10,9 @@ from splade.models.backbone import Backbone
 from splade.models.config import ModelConfig
 from splade.models.lexical_sae import LexicalSAE
 
-WORDS = (
-    "a an the good bad film films movie great awful terrible wonderful acting plot boring city cities church churches "
-    "muslim bank river money is was not and or very un happy i you it dog dogs play "
-    "##ing ##ed ##s ##ly ##ness ##happy . , ! ?"
-).split(" ")
+WORDS = """a an the good bad film films movie great awful terrible wonderful acting plot boring city cities church
+churches muslim bank river money is was not and or very un happy i you it dog dogs play
+##ing ##ed ##s ##ly ##ness ##happy . , ! ?""".split()  # noqa: SIM905 - a list of strings would be a page long
 SPECIALS = ["[PAD]", "[unused0]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 CORPUS = [
     "the good film was wonderful and the acting great",

@@ -16,9 +16,9 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from splade.config.schema import ExperimentConfig
-from splade.data.suggest import did_you_mean
 from splade.models.layers.virtual_expander import VirtualExpander
 from splade.recipes import recipe_by_name
+from splade.suggest import did_you_mean
 
 Section = dict[str, Any]
 SHORT_NAMES = ("seed", "training")
@@ -122,8 +122,7 @@ def _explain(error: ErrorDetails) -> str:
     place = ".".join(names)
     match error["type"]:
         case "extra_forbidden":
-            hint = did_you_mean(names[-1], siblings) or f"; known keys: {', '.join(siblings)}"
-            return f"{place} is unknown{hint}"
+            return f"{place} is unknown{did_you_mean(names[-1], siblings)} Known keys: {', '.join(siblings)}"
         case "union_tag_invalid":
             context = error.get("ctx", {})
             return f"{place}.kind {context.get('tag')!r} is unknown; choose from {context.get('expected_tags')}"

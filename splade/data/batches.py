@@ -50,7 +50,8 @@ class TokenisedTexts:
 def tokenise(tokenizer: PreTrainedTokenizerBase, texts: Sequence[Any], max_length: int) -> TokenisedTexts:
     """Token ids of each text with special tokens, cut to `max_length`; what was cut is counted, not hidden.
 
-    Anything but a string is refused with its row. Special tokens typed as text (`[CLS]`, `<s>`) stay text: a user's string never becomes a control token.
+    Anything but a string is refused with its row. Special tokens typed as text (`[CLS]`, `<s>`) stay text: a user's
+    string never becomes a control token.
     """
     for row, text in enumerate(texts):
         if not isinstance(text, str):

@@ -16,8 +16,8 @@ from splade.data.files import read_tagged_dataset, read_text_dataset
 from splade.data.hub import load_from_hub
 from splade.data.layouts import Tables
 from splade.data.registry import TAGGED_DATASETS, TEXT_DATASETS, DatasetSpec
-from splade.data.suggest import did_you_mean
 from splade.fetch import fetch_from_pypi
+from splade.suggest import did_you_mean
 
 logger = logging.getLogger(__name__)
 

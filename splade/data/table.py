@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from splade.data.suggest import did_you_mean
+from splade.suggest import did_you_mean
 
 _csv_limit = threading.Lock()
 MAX_PLACES = 5

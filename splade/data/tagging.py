@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float
 from torch import Tensor
 
-from splade.data.suggest import did_you_mean
+from splade.suggest import did_you_mean
 
 SCHEMES = ("IOB1", "IOB2", "BIOES")
 IGNORED = -100

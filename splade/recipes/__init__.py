@@ -3,12 +3,12 @@
 from collections.abc import Callable
 
 from splade.config.schema import Recipe
-from splade.data.suggest import did_you_mean
 from splade.recipes.anchored import anchored
 from splade.recipes.cajt import cajt
 from splade.recipes.cis import cis
 from splade.recipes.lexical_sae import lexical_sae
 from splade.recipes.transcoder import transcoder
+from splade.suggest import did_you_mean
 
 RECIPES: dict[str, Callable[[], Recipe]] = {
     recipe.__name__: recipe for recipe in (anchored, cajt, cis, lexical_sae, transcoder)
@@ -18,6 +18,7 @@ RECIPES: dict[str, Callable[[], Recipe]] = {
 def recipe_by_name(name: str) -> Recipe:
     """The recipe's full settings."""
     if name not in RECIPES:
-        hint = did_you_mean(str(name), RECIPES) or f"; choose from {', '.join(RECIPES)}"
-        raise ValueError(f"recipe {name!r} is unknown{hint}")
+        raise ValueError(
+            f"recipe {name!r} is unknown{did_you_mean(str(name), RECIPES)} Choose from {', '.join(RECIPES)}"
+        )
     return RECIPES[name]()

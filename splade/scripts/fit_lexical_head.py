@@ -153,7 +153,7 @@ def _fit_and_score(
         "what": "Lexical head: transform and bias of a masked-LM head, fitted to a frozen encoder whose word embedding "
         "is the decoder. Not a pretrained masked language model.",
         "command": _command(paths, extra, encoder, settings, wordnet is not None),
-        "encoder": {"name": encoder, **fingerprints(encoder, backbone)},
+        "encoder": {"name": _short_name(encoder), **fingerprints(encoder, backbone)},
         "data": describe_data(paths, split, extra, note),
         "settings": settings.model_dump(),
         "fit": describe_fit(report),
@@ -193,7 +193,7 @@ def _command(
     paths: list[Path], extra: dict[str, Path], encoder: str, settings: LexicalHeadSettings, has_wordnet: bool
 ) -> str:
     """The command that makes this head, with file names for paths."""
-    words = ["lexical-sae", "fit-lexical-head", "--encoder", encoder]
+    words = ["lexical-sae", "fit-lexical-head", "--encoder", _short_name(encoder)]
     for path in paths:
         words += ["--text", path.name]
     for name, path in extra.items():
@@ -202,6 +202,11 @@ def _command(
         words += [f"--{name.replace('_', '-')}", str(getattr(settings, name))]
     words += ["--wordnet", "/usr/share/wordnet"] if has_wordnet else []
     return shlex.join([*words, "--out", "DIR"])
+
+
+def _short_name(encoder: str) -> str:
+    """The name a card may carry: of a local folder, its last part."""
+    return Path(encoder).name if Path(encoder).is_dir() else encoder
 
 
 class _Bar:

@@ -29,6 +29,8 @@ def open_about(model: LexicalSAE, batches: Iterable[Batch], words_per_text: int)
         texts += len(batch.rows)
     if texts == 0:
         raise ValueError("calibration needs at least one text")
-    ranked = torch.cat(tops).sort(descending=True).values
+    strongest = torch.cat(tops)
+    # Closed words are at -inf: where fewer words exist than are wanted, all of them open.
+    ranked = strongest[strongest.isfinite()].sort(descending=True).values
     cut = ranked[min(words_per_text * texts, len(ranked) - 1)]
     model.gate.offset.fill_(float(model.gate.thresholds().mean() - cut))

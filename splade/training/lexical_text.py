@@ -12,8 +12,8 @@ import math
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
-from typing import IO
 
 from transformers import PreTrainedTokenizerBase
 
@@ -138,8 +138,8 @@ def _lines(path: Path) -> Iterator[str]:
         raise ValueError(f"{path} is not a whole gzip file ({error}); unpack it or copy it again") from error
 
 
-def _open(path: Path) -> IO[bytes]:
-    return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")  # pyright: ignore[reportReturnType]
+def _open(path: Path) -> gzip.GzipFile | BufferedReader:
+    return gzip.GzipFile(path, "rb") if path.suffix == ".gz" else path.open("rb")
 
 
 def _cut_documents(

@@ -96,7 +96,7 @@ def test_a_part_of_another_kind_replaces_the_recipes_part_whole():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("model: {gat: drelu}", r"model\.gat is unknown; did you mean 'gate'\? \(here\.yaml\)"),
+        ("model: {gat: drelu}", r"model\.gat is unknown; did you mean 'gate'\? Known keys: .* \(here\.yaml\)"),
         ("model: {gate: {kind: drelu, offst: true}}", r"model\.gate\.offst is unknown; did you mean 'offset'\?"),
         ("data: {dataset: imdb}", r"data\.dataset is unknown; did you mean 'dataset_name'\?"),
         ("vpe: {enabld: true}", r"vpe\.enabld is unknown; did you mean 'enabled'\?"),

@@ -1,3 +1,6 @@
+import contextlib
+
+import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,6 +16,14 @@ GATES = [
     JumpReLUGate.Config(initial_threshold=1.0, kernel="rectangle", bandwidth=0.5),
     JumpReLUGate.Config(initial_threshold=1.0),
 ]
+
+
+@contextlib.contextmanager
+def constants(**values):
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in values.items():
+            patch.setattr(vocab_head, name, value)
+        yield
 
 
 @st.composite
@@ -45,36 +56,34 @@ def test_support_equals_the_reference_in_single_precision(problem):
     assert torch.equal((fused > 0.5)[far], (plain > 0.5)[far])
 
 
-@given(problems(), st.sampled_from(GATES), st.booleans())
-def test_gradients_through_any_gate_equal_the_reference(problem, gate_config, saturate):
+@given(problems(), st.sampled_from(GATES), st.booleans(), st.sampled_from([0.0, 1.0]))
+def test_gradients_through_any_gate_equal_the_reference(problem, gate_config, saturate, dense_share):
     hidden, weight, bias, mask = problem
     gradients = []
     for function in (max_logits, reference_max_logits):
         leaves = [tensor.clone().requires_grad_() for tensor in (hidden, weight, bias)]
         gate = gate_config.build(weight.shape[0]).double().eval()
-        output = gate(function(*leaves, mask))
-        strength = output.activated.log1p() if saturate else output.activated
-        pull = torch.linspace(0.5, 2, weight.shape[0], dtype=hidden.dtype)
-        (strength * pull).sum().add(0.1 * output.open_prob.sum()).backward()
+        # A share of zero forces whole products, of one gathered pairs.
+        with constants(DENSE_SHARE=dense_share):
+            output = gate(function(*leaves, mask))
+            strength = output.activated.log1p() if saturate else output.activated
+            pull = torch.linspace(0.5, 2, weight.shape[0], dtype=hidden.dtype)
+            (strength * pull).sum().add(0.1 * output.open_prob.sum()).backward()
         gradients.append([leaf.grad for leaf in leaves] + [p.grad for p in gate.parameters()])
     for fused, plain in zip(*gradients, strict=True):
         torch.testing.assert_close(fused, plain, atol=1e-11, rtol=1e-11)
 
 
 @settings(max_examples=20)
-@given(problems())
-def test_chunks_do_not_change_the_answer(problem):
+@given(problems(), st.sampled_from([0.0, 1.0]))
+def test_chunks_do_not_change_the_answer(problem, dense_share):
     hidden, weight, bias, mask = problem
     results = []
     for chunk in (3, 10_000):
         leaves = [tensor.clone().requires_grad_() for tensor in (hidden, weight, bias)]
-        original = vocab_head.VOCABULARY_CHUNK, vocab_head.PAIR_CHUNK
-        vocab_head.VOCABULARY_CHUNK = vocab_head.PAIR_CHUNK = chunk
-        try:
+        with constants(VOCABULARY_CHUNK=chunk, PAIR_CHUNK=chunk, DENSE_SHARE=dense_share):
             pooled = max_logits(*leaves, mask)
             pooled.relu().square().sum().backward()
-        finally:
-            vocab_head.VOCABULARY_CHUNK, vocab_head.PAIR_CHUNK = original
         results.append([pooled, *(leaf.grad for leaf in leaves)])
     for small, large in zip(*results, strict=True):
         torch.testing.assert_close(small, large, atol=1e-12, rtol=1e-12)

@@ -20,6 +20,8 @@ VOCABULARY_CHUNK = 2048
 """Words per step: small enough that a tile of logits stays in cache, large enough for an efficient product."""
 PAIR_CHUNK = 1024
 """Words per document and backward step: bounds the gathered rows at [B, 1024, D]."""
+DENSE_SHARE = 0.1
+"""Share of the vocabulary with a gradient above which gathering rows costs more than whole products."""
 
 
 def max_logits(
@@ -78,6 +80,9 @@ class _MaxLogits(torch.autograd.Function):
         grad_hidden = torch.zeros_like(hidden) if wants_hidden else None
         grad_weight = torch.zeros_like(weight) if wants_weight else None
         words, pulls = _nonzero_pairs(grad)
+        if words.shape[1] > DENSE_SHARE * weight.shape[0]:
+            _add_dense_gradients(hidden, weight, mask, grad, grad_hidden, grad_weight)
+            return grad_hidden, grad_weight, grad_bias, None
         for start in range(0, words.shape[1], PAIR_CHUNK):
             chunk = slice(start, start + PAIR_CHUNK)
             _add_pair_gradients(hidden, weight, mask, words[:, chunk], pulls[:, chunk], grad_hidden, grad_weight)
@@ -123,3 +128,25 @@ def _add_pair_gradients(
     if grad_weight is not None:
         winners = hidden.reshape(-1, width)[flat]
         grad_weight.index_add_(0, words.flatten(), pulls.flatten()[:, None] * winners)
+
+
+def _add_dense_gradients(
+    hidden: Tensor,
+    weight: Tensor,
+    mask: Tensor,
+    grad: Float[Tensor, "B V"],
+    grad_hidden: Tensor | None,
+    grad_weight: Tensor | None,
+) -> None:
+    """The same for gradients that are not sparse: whole products, chunk by chunk of the vocabulary."""
+    batch, length, width = hidden.shape
+    rows = hidden.reshape(-1, width)
+    for start in range(0, weight.shape[0], VOCABULARY_CHUNK):
+        chunk = slice(start, start + VOCABULARY_CHUNK)
+        logits = (rows @ weight[chunk].T).unflatten(0, (batch, length)).masked_fill_(~mask[..., None], -torch.inf)
+        winners = logits.argmax(1, keepdim=True)
+        pulls = torch.zeros_like(logits).scatter_(1, winners, grad[:, None, chunk]).flatten(0, 1)
+        if grad_hidden is not None:
+            grad_hidden.view(-1, width).addmm_(pulls, weight[chunk])
+        if grad_weight is not None:
+            grad_weight[chunk] = pulls.T @ rows

@@ -1,4 +1,4 @@
-"""The "did you mean" of this room's errors."""
+"""The "did you mean" of errors about names."""
 
 import difflib
 from collections.abc import Iterable

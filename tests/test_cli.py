@@ -1,0 +1,93 @@
+import subprocess
+import sys
+
+import pytest
+
+from splade import cli
+from splade.models.persistence import from_pretrained, save_pretrained
+from tests import tiny
+
+ROWS = [("a good film", "pos"), ("a very good movie", "pos"), ("great acting", "pos"), ("wonderful plot", "pos")]
+ROWS += [("a bad film", "neg"), ("a boring movie", "neg"), ("awful acting", "neg"), ("terrible plot", "neg")]
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """The command as a person types it: exit code, standard output, standard error."""
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["lexical-sae", *arguments])
+        monkeypatch.setenv("COLUMNS", "200")
+        try:
+            cli.main()
+            code = 0
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        output = capsys.readouterr()
+        return code, output.out, output.err
+
+    return call
+
+
+@pytest.fixture
+def encoder(tmp_path):
+    folder = tmp_path / "encoder"
+    tiny.masked_lm().save_pretrained(folder)
+    tiny.wordpiece().save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture
+def csv(tmp_path):
+    path = tmp_path / "my reviews.csv"
+    lines = [f"{text} {i % 7},{label}" for i, (text, label) in enumerate(ROWS * 8)]
+    path.write_text("\n".join(["review,verdict", *lines]) + "\n")
+    return path
+
+
+def test_training_on_an_own_file_saves_a_model_that_explains(run, encoder, csv, tmp_path):
+    config = tmp_path / "run.yaml"
+    config.write_text(f"seed: 1\ndata: {{dataset_name: '{csv}'}}\nmodel: {{name: '{encoder}', max_length: 16}}\n")
+    code, output, error = run("train", "--config", str(config), "--out", str(tmp_path / "model"))
+    assert (code, error) == (0, "")
+    for expected in ("accuracy", "active words", "identity error", "verdict", "saved to"):
+        assert expected in output
+    assert from_pretrained(tmp_path / "model").labels == {"classify": ("neg", "pos")}
+    code, output, _ = run("explain", str(tmp_path / "model"), "a good film", "", "--top", "2")
+    assert code == 0
+    assert "a good film" in output
+    assert output.count("before any word") == 2
+
+
+def test_errors_are_one_sentence_and_a_non_zero_exit(run, tmp_path):
+    for arguments, message in [
+        (("explain", str(tmp_path), "text"), "is not a saved model"),
+        (("train",), "give either a data set"),
+        (("train", "no_such_set"), "is unknown"),
+        (("train", str(tmp_path / "none.csv")), "no file or folder"),
+        (("train", "--config", str(tmp_path / "none.yaml")), "no experiment file"),
+    ]:
+        code, _, error = run(*arguments)
+        assert code == 1
+        assert message in error
+        assert "Traceback" not in error
+
+
+def test_text_and_labels_from_outside_are_not_obeyed_by_the_terminal(run, tmp_path):
+    save_pretrained(tiny.model(), tmp_path / "model")
+    code, output, _ = run("explain", str(tmp_path / "model"), "[bold]good[/bold] \x1b[31mfilm\x07")
+    assert code == 0
+    assert "[bold]good[/bold]" in output
+    assert "\x07" not in output
+
+
+def test_version_and_help(run):
+    assert run("--version")[:2] == (0, "lexical-sae 0.1.0\n")
+    code, output, _ = run("--help")
+    assert code == 0
+    assert all(command in output for command in ("quickstart", "train", "explain", "fit-lexical-head"))
+
+
+def test_help_does_not_wait_for_torch():
+    script = "import sys; import splade.cli; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
