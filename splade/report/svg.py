@@ -1,0 +1,136 @@
+"""A small SVG writer: line charts that stand alone, scale, and follow the reader's light or dark theme.
+
+Every string from outside is escaped. No script, no remote asset.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+WIDTH, HEIGHT = 640, 360
+LEFT, RIGHT, TOP, BOTTOM = 64, 150, 40, 48
+COLOURS = ("#3366cc", "#d9480f", "#2b8a3e", "#9c36b5", "#b08900", "#0b7285", "#c2255c", "#495057")
+DASHES = ("", "6 3", "2 3", "8 3 2 3")
+STYLE = (
+    "text{font:12px system-ui,sans-serif;fill:#222}.title{font-size:14px;font-weight:600}"
+    ".axis{stroke:#888;stroke-width:1}.grid{stroke:#ccc;stroke-width:.5}"
+    "@media(prefers-color-scheme:dark){text{fill:#ddd}.grid{stroke:#444}}"
+)
+
+
+@dataclass(frozen=True)
+class Series:
+    """One line of a chart."""
+
+    name: str
+    x: Sequence[float]
+    y: Sequence[float]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What runs along a side of the chart."""
+
+    label: str
+    log: bool = False
+    """Whether equal steps are equal factors; values must be positive then."""
+
+
+def line_chart(title: str, x_axis: Axis, y_axis: Axis, series: Sequence[Series]) -> str:
+    """A line chart with markers and a legend, as one `<svg>` element."""
+    lines = [line for line in series if len(line.x)]
+    if not lines:
+        raise ValueError(f"chart {title!r} has no points to draw")
+    across = _Scale(x_axis, [v for line in lines for v in line.x], LEFT, WIDTH - RIGHT)
+    up = _Scale(y_axis, [v for line in lines for v in line.y], HEIGHT - BOTTOM, TOP)
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img">',
+        f"<title>{_text(title)}</title>",
+        f"<style>{STYLE}</style>",
+        f'<text class="title" x="{LEFT}" y="20">{_text(title)}</text>',
+        *_axes(across, up),
+    ]
+    for number, line in enumerate(lines):
+        parts += _line(line, number, across, up)
+    return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+class _Scale:
+    """Values to pixels along one axis, with readable ticks."""
+
+    def __init__(self, axis: Axis, values: Sequence[float], start: float, end: float) -> None:
+        bad = [v for v in values if not math.isfinite(v) or (axis.log and v <= 0)]
+        if bad:
+            raise ValueError(f"axis {axis.label!r} cannot show {bad[0]!r}")
+        self.axis, self.start, self.end = axis, start, end
+        self.ticks = _log_ticks(values) if axis.log else _linear_ticks(values)
+        low, high = min(*values, self.ticks[0]), max(*values, self.ticks[-1])
+        self.low, self.span = self._place(low), (self._place(high) - self._place(low)) or 1.0
+
+    def _place(self, value: float) -> float:
+        return math.log10(value) if self.axis.log else value
+
+    def __call__(self, value: float) -> float:
+        share = (self._place(value) - self.low) / self.span
+        return round(self.start + (self.end - self.start) * share, 1)
+
+
+def _linear_ticks(values: Sequence[float]) -> list[float]:
+    """About five round numbers that cover the values, from zero when they are all positive."""
+    low, high = min(0.0, *values), max(values)
+    rough = (high - low or 1.0) / 4
+    power = 10 ** math.floor(math.log10(rough))
+    step = next(m * power for m in (1, 2, 2.5, 5, 10) if m * power >= rough)
+    first = math.floor(low / step)
+    return [(first + i) * step for i in range(math.ceil(high / step) - first + 1)]
+
+
+def _log_ticks(values: Sequence[float]) -> list[float]:
+    """Powers of ten, or of two where the values span less than two decades."""
+    low, high = min(values), max(values)
+    base = 10 if high / low >= 100 else 2
+    first, last = math.floor(math.log(low, base) + 1e-9), math.ceil(math.log(high, base) - 1e-9)
+    return [float(base) ** power for power in range(first, max(last, first + 1) + 1)]
+
+
+def _axes(across: _Scale, up: _Scale) -> list[str]:
+    bottom, right = HEIGHT - BOTTOM, WIDTH - RIGHT
+    parts = [f'<path class="axis" fill="none" d="M{LEFT} {TOP}V{bottom}H{right}"/>']
+    for tick in up.ticks:
+        y = up(tick)
+        parts.append(f'<path class="grid" d="M{LEFT} {y}H{right}"/>')
+        parts.append(f'<text x="{LEFT - 6}" y="{y + 4}" text-anchor="end">{_number(tick)}</text>')
+    for tick in across.ticks:
+        parts.append(f'<text x="{across(tick)}" y="{bottom + 16}" text-anchor="middle">{_number(tick)}</text>')
+    parts.append(
+        f'<text x="{(LEFT + right) / 2}" y="{HEIGHT - 8}" text-anchor="middle">{_text(across.axis.label)}</text>'
+    )
+    parts.append(f'<text x="{LEFT}" y="{TOP - 6}">{_text(up.axis.label)}</text>')
+    return parts
+
+
+def _line(line: Series, number: int, across: _Scale, up: _Scale) -> list[str]:
+    colour, dash = COLOURS[number % len(COLOURS)], DASHES[number // len(COLOURS) % len(DASHES)]
+    points = sorted((across(x), up(y)) for x, y in zip(line.x, line.y, strict=True))
+    path = " ".join(f"{x},{y}" for x, y in points)
+    legend = TOP + 8 + 18 * number
+    name = _text(line.name)
+    return [
+        f'<polyline fill="none" stroke="{colour}" stroke-width="2" stroke-dasharray="{dash}" points="{path}"/>',
+        *(f'<circle cx="{x}" cy="{y}" r="3" fill="{colour}"><title>{name}</title></circle>' for x, y in points),
+        f'<path stroke="{colour}" stroke-width="2" stroke-dasharray="{dash}" d="M{WIDTH - RIGHT + 12} {legend}h18"/>',
+        f'<text x="{WIDTH - RIGHT + 36}" y="{legend + 4}">{name}</text>',
+    ]
+
+
+def _number(value: float) -> str:
+    if value == int(value) and abs(value) < 1e6:
+        return f"{int(value):,}"
+    return f"{value:.3g}"
+
+
+def _text(value: str) -> str:
+    """Text as XML content: markup escaped, characters that XML forbids replaced."""
+    clean = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in value)
+    return escape(clean)

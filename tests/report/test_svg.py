@@ -1,0 +1,62 @@
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from splade.report.svg import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Axis, Series, line_chart
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def points(svg: str) -> list[list[tuple[float, float]]]:
+    lines = ElementTree.fromstring(svg).iter(f"{SVG}polyline")
+    return [[tuple(map(float, p.split(","))) for p in line.get("points").split()] for line in lines]
+
+
+@given(
+    st.lists(st.tuples(st.floats(1e-3, 1e6), st.floats(1e-3, 1e6)), min_size=1, max_size=8),
+    st.booleans(),
+    st.booleans(),
+)
+def test_every_point_lies_inside_the_frame(data, log_x, log_y):
+    x, y = zip(*data, strict=True)
+    (drawn,) = points(line_chart("t", Axis("x", log_x), Axis("y", log_y), [Series("a", x, y)]))
+    assert len(drawn) == len(data)
+    assert all(LEFT <= across <= WIDTH - RIGHT and TOP <= down <= HEIGHT - BOTTOM for across, down in drawn)
+
+
+def test_larger_values_are_drawn_higher_and_further_right():
+    svg = line_chart("t", Axis("x"), Axis("y"), [Series("a", [1, 2, 3], [10, 30, 20])])
+    ((x1, y1), (x2, y2), (x3, y3)) = points(svg)[0]
+    assert x1 < x2 < x3
+    assert y2 < y3 < y1
+
+
+@pytest.mark.parametrize("nasty", ["<script>alert(1)</script>", '"onmouseover="x', "a & b", "\x00\x1b[31m", "]]>"])
+def test_names_from_outside_cannot_become_markup(nasty):
+    svg = line_chart(nasty, Axis(nasty), Axis(nasty), [Series(nasty, [1, 2], [1, 2])])
+    root = ElementTree.fromstring(svg)
+    assert {element.tag.removeprefix(SVG) for element in root.iter()} <= set(
+        ["svg", "style", "text", "path", "polyline", "circle", "title"]
+    )
+    assert all(not name.startswith("on") for element in root.iter() for name in element.attrib)
+
+
+def test_each_series_has_a_legend_and_its_own_look():
+    names = [f"line {i}" for i in range(12)]
+    svg = line_chart("t", Axis("x"), Axis("y"), [Series(name, [1, 2], [i, i + 1]) for i, name in enumerate(names)])
+    root = ElementTree.fromstring(svg)
+    texts = {element.text for element in root.iter(f"{SVG}text")}
+    assert set(names) <= texts
+    looks = {(line.get("stroke"), line.get("stroke-dasharray")) for line in root.iter(f"{SVG}polyline")}
+    assert len(looks) == 12
+
+
+def test_what_cannot_be_drawn_is_refused():
+    with pytest.raises(ValueError, match="no points"):
+        line_chart("t", Axis("x"), Axis("y"), [])
+    with pytest.raises(ValueError, match="cannot show 0"):
+        line_chart("t", Axis("x", log=True), Axis("y"), [Series("a", [0], [1])])
+    with pytest.raises(ValueError, match="cannot show nan"):
+        line_chart("t", Axis("x"), Axis("y"), [Series("a", [1], [float("nan")])])
