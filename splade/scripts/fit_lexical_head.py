@@ -1,13 +1,10 @@
 """Fit a lexical head: `python -m splade.scripts.fit_lexical_head --text FILE --out DIR`."""
 
 import os
-import platform
-import shlex
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
-import torch
-import transformers
 import typer
 from pydantic import ValidationError
 from rich.console import Console
@@ -15,17 +12,8 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-import splade
-from splade.device import resolve_device, set_seed
-from splade.evaluation.lexical_head import head_logits
-from splade.evaluation.wordnet import WordNet
-from splade.models.backbone import DEFAULT_BACKBONE, load_backbone
-from splade.scripts.lexical_head_card import ScoredText, describe_data, describe_fit, fingerprints
-from splade.training.lexical_head import OnProgress, save_lexical_head
-from splade.training.lexical_head import fit_lexical_head as fit
-from splade.training.lexical_objective import LexicalHeadSettings
-from splade.training.lexical_text import sample_pieces, scan_text, split_text
-from splade.vocab import Vocabulary
+from splade.models.bundled import DEFAULT_BACKBONE
+from splade.training.lexical_settings import LexicalHeadSettings
 
 DEFAULTS = LexicalHeadSettings()
 
@@ -80,6 +68,9 @@ def fit_lexical_head(
 
     Example: lexical-sae fit-lexical-head --text wiki.txt.gz --text reviews.txt --out my_head
     """
+    # Imported here, so that `--help` does not wait for torch.
+    from splade.scripts.lexical_head_card import fit_and_score
+
     errors = Console(stderr=True)
     try:
         extra = _named_files(held_out_text or [])
@@ -93,7 +84,7 @@ def fit_lexical_head(
         )
         _require_writable(out)
         with _progress_bar() as bar:
-            card = _fit_and_score(text, extra, out, encoder, settings, wordnet, device, note, bar)
+            card = fit_and_score(text, extra, out, encoder, settings, wordnet, device, note, bar.update)
         _show(card, Console())
         Console().print(f"Written to {escape(str(out))}")
     except ValidationError as error:
@@ -108,66 +99,6 @@ def fit_lexical_head(
     except KeyboardInterrupt:
         errors.print("Interrupted; nothing was written.")
         raise typer.Exit(130) from None
-
-
-def _fit_and_score(
-    paths: list[Path],
-    extra: dict[str, Path],
-    out: Path,
-    encoder: str,
-    settings: LexicalHeadSettings,
-    wordnet: Path | None,
-    device: str,
-    note: str,
-    bar: "_Bar",
-) -> dict[str, Any]:
-    """Fit, score, save; the card that was written."""
-    database = None if wordnet is None else WordNet(wordnet)
-    for path in [*paths, *extra.values()]:
-        scan_text(path)
-    set_seed(settings.seed)
-    backbone = load_backbone(encoder, require_pretrained_head=False).to(resolve_device(device)).eval()
-    vocabulary = Vocabulary(backbone.tokenizer, backbone.vocab_size)
-    longest = min(settings.longest_piece, backbone.max_tokens - backbone.tokenizer.num_special_tokens_to_add())
-    bar.update("reading text", 0.0)
-    split = split_text(
-        paths,
-        vocabulary,
-        tokens=settings.tokens,
-        held_out_tokens=settings.held_out_tokens,
-        longest=longest,
-        seed=settings.seed,
-    )
-    scored = {"held_out": split.held_out}
-    scored |= {
-        name: sample_pieces(path, vocabulary, tokens=settings.held_out_tokens, longest=longest, seed=settings.seed)
-        for name, path in extra.items()
-    }
-    bar.update("scoring the unfitted head", 0.0)
-    sets = {name: ScoredText(backbone, pieces, vocabulary, database) for name, pieces in scored.items()}
-    before = {name: text.controls(backbone) for name, text in sets.items()}
-    report = fit(backbone, split, settings, bar.update)
-    bar.update("scoring the head", 1.0)
-    scores = {name: text.scores(head_logits(backbone)) | before[name] for name, text in sets.items()}
-    card = {
-        "what": "Lexical head: transform and bias of a masked-LM head, fitted to a frozen encoder whose word embedding "
-        "is the decoder. Not a pretrained masked language model.",
-        "command": _command(paths, extra, encoder, settings, wordnet is not None),
-        "encoder": {"name": _short_name(encoder), **fingerprints(encoder, backbone)},
-        "data": describe_data(paths, split, extra, note),
-        "settings": settings.model_dump(),
-        "fit": describe_fit(report),
-        "scores": scores,
-        "parameters": sum(parameter.numel() for parameter in backbone.lexical_head().values()),
-        "versions": {
-            "lexical-sae": splade.__version__,
-            "torch": torch.__version__,
-            "transformers": transformers.__version__,
-            "python": platform.python_version(),
-        },
-    }
-    save_lexical_head(backbone, out, card)
-    return card
 
 
 def _named_files(pairs: list[str]) -> dict[str, Path]:
@@ -189,26 +120,6 @@ def _require_writable(folder: Path) -> None:
         raise PermissionError(f"cannot write to {folder}; choose another --out")
 
 
-def _command(
-    paths: list[Path], extra: dict[str, Path], encoder: str, settings: LexicalHeadSettings, has_wordnet: bool
-) -> str:
-    """The command that makes this head, with file names for paths."""
-    words = ["lexical-sae", "fit-lexical-head", "--encoder", _short_name(encoder)]
-    for path in paths:
-        words += ["--text", path.name]
-    for name, path in extra.items():
-        words += ["--held-out-text", f"{name}={path.name}"]
-    for name in ("tokens", "held_out_tokens", "neighbour_share", "passes", "learning_rate", "seed"):
-        words += [f"--{name.replace('_', '-')}", str(getattr(settings, name))]
-    words += ["--wordnet", "/usr/share/wordnet"] if has_wordnet else []
-    return shlex.join([*words, "--out", "DIR"])
-
-
-def _short_name(encoder: str) -> str:
-    """The name a card may carry: of a local folder, its last part."""
-    return Path(encoder).name if Path(encoder).is_dir() else encoder
-
-
 class _Bar:
     """One progress bar over the whole work, with what is happening beside it."""
 
@@ -224,7 +135,7 @@ class _Bar:
         self.progress.stop()
 
     @property
-    def update(self) -> OnProgress:
+    def update(self) -> Callable[[str, float], None]:
         return lambda what, done: self.progress.update(self.task, description=what, completed=done)
 
 

@@ -1,12 +1,17 @@
-"""What the card of a lexical head says: the scores, the text, and the hashes of what it belongs to."""
+"""The work behind `fit-lexical-head`, and the card it leaves: scores, text, and hashes of what the head belongs to."""
 
 import dataclasses
 import hashlib
+import platform
+import shlex
 from pathlib import Path
 from typing import Any
 
 import torch
+import transformers
 
+import splade
+from splade.device import resolve_device, set_seed
 from splade.evaluation.lexical_head import (
     WordLogits,
     content_words,
@@ -18,14 +23,96 @@ from splade.evaluation.lexical_head import (
 )
 from splade.evaluation.wordnet import WordNet
 from splade.fetch import sha256_of
-from splade.models.backbone import Backbone
+from splade.models.backbone import Backbone, load_backbone
 from splade.models.bundled import BUNDLED_PREFIX, bundled_folder
-from splade.training.lexical_head import FitReport
+from splade.training.lexical_head import FitReport, OnProgress, save_lexical_head
+from splade.training.lexical_head import fit_lexical_head as fit
+from splade.training.lexical_settings import LexicalHeadSettings
 from splade.training.lexical_states import Corruption, Positions, encode_positions
-from splade.training.lexical_text import Piece, PieceSplit, scan_text
+from splade.training.lexical_text import Piece, PieceSplit, sample_pieces, scan_text, split_text
 from splade.vocab import Vocabulary
 
 MOST_SCORED, MOST_RELATED = 20_000, 2_000
+
+
+def fit_and_score(
+    paths: list[Path],
+    extra: dict[str, Path],
+    out: Path,
+    encoder: str,
+    settings: LexicalHeadSettings,
+    wordnet: Path | None,
+    device: str,
+    note: str,
+    on_progress: OnProgress,
+) -> dict[str, Any]:
+    """Fit, score, save; the card that was written."""
+    database = None if wordnet is None else WordNet(wordnet)
+    for path in [*paths, *extra.values()]:
+        scan_text(path)
+    set_seed(settings.seed)
+    backbone = load_backbone(encoder, require_pretrained_head=False).to(resolve_device(device)).eval()
+    vocabulary = Vocabulary(backbone.tokenizer, backbone.vocab_size)
+    longest = min(settings.longest_piece, backbone.max_tokens - backbone.tokenizer.num_special_tokens_to_add())
+    on_progress("reading text", 0.0)
+    split = split_text(
+        paths,
+        vocabulary,
+        tokens=settings.tokens,
+        held_out_tokens=settings.held_out_tokens,
+        longest=longest,
+        seed=settings.seed,
+    )
+    scored = {"held_out": split.held_out}
+    scored |= {
+        name: sample_pieces(path, vocabulary, tokens=settings.held_out_tokens, longest=longest, seed=settings.seed)
+        for name, path in extra.items()
+    }
+    on_progress("scoring the unfitted head", 0.0)
+    sets = {name: ScoredText(backbone, pieces, vocabulary, database) for name, pieces in scored.items()}
+    before = {name: text.controls(backbone) for name, text in sets.items()}
+    report = fit(backbone, split, settings, on_progress)
+    on_progress("scoring the head", 1.0)
+    scores = {name: text.scores(head_logits(backbone)) | before[name] for name, text in sets.items()}
+    card = {
+        "what": "Lexical head: transform and bias of a masked-LM head, fitted to a frozen encoder whose word embedding "
+        "is the decoder. Not a pretrained masked language model.",
+        "command": _command(paths, extra, encoder, settings, wordnet is not None),
+        "encoder": {"name": _short_name(encoder), **fingerprints(encoder, backbone)},
+        "data": describe_data(paths, split, extra, note),
+        "settings": settings.model_dump(),
+        "fit": describe_fit(report),
+        "scores": scores,
+        "parameters": sum(parameter.numel() for parameter in backbone.lexical_head().values()),
+        "versions": {
+            "lexical-sae": splade.__version__,
+            "torch": torch.__version__,
+            "transformers": transformers.__version__,
+            "python": platform.python_version(),
+        },
+    }
+    save_lexical_head(backbone, out, card)
+    return card
+
+
+def _command(
+    paths: list[Path], extra: dict[str, Path], encoder: str, settings: LexicalHeadSettings, has_wordnet: bool
+) -> str:
+    """The command that makes this head, with file names for paths."""
+    words = ["lexical-sae", "fit-lexical-head", "--encoder", _short_name(encoder)]
+    for path in paths:
+        words += ["--text", path.name]
+    for name, path in extra.items():
+        words += ["--held-out-text", f"{name}={path.name}"]
+    for name in ("tokens", "held_out_tokens", "neighbour_share", "passes", "learning_rate", "seed"):
+        words += [f"--{name.replace('_', '-')}", str(getattr(settings, name))]
+    words += ["--wordnet", "/usr/share/wordnet"] if has_wordnet else []
+    return shlex.join([*words, "--out", "DIR"])
+
+
+def _short_name(encoder: str) -> str:
+    """The name a card may carry: of a local folder, its last part."""
+    return Path(encoder).name if Path(encoder).is_dir() else encoder
 
 
 class ScoredText:
@@ -107,6 +194,7 @@ def describe_data(paths: list[Path], split: PieceSplit, extra: dict[str, Path], 
         "text": [describe(path) for path in paths],
         "training_tokens": sum(map(len, split.training)),
         "training_pieces": len(split.training),
+        "validation_tokens": sum(map(len, split.validation)),
         "held_out_tokens": sum(map(len, split.held_out)),
         "held_out_pieces": len(split.held_out),
         "only_scored_on": {name: describe(path) for name, path in extra.items()},
@@ -114,4 +202,4 @@ def describe_data(paths: list[Path], split: PieceSplit, extra: dict[str, Path], 
 
 
 def describe_fit(report: FitReport) -> dict[str, Any]:
-    return dataclasses.asdict(report) | {"held_out_losses": [round(loss, 4) for loss in report.held_out_losses]}
+    return dataclasses.asdict(report) | {"validation_losses": [round(loss, 4) for loss in report.validation_losses]}

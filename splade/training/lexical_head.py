@@ -5,7 +5,7 @@
    Frequent tokens are thinned out, as in word2vec, so that rare words count.
 3. A share of each whole word's target goes to its neighbours in the embedding, so that related words come next.
 4. The softmax runs over the batch's own words and a random sample of the others, weighted to stand for all.
-5. The held-out loss, over the whole vocabulary, picks the parameters that are kept.
+5. The loss on validation documents, over the whole vocabulary, picks the parameters that are kept.
 """
 
 import json
@@ -24,7 +24,8 @@ from torch import Tensor
 
 from splade.fetch import sha256_of
 from splade.models.backbone import HEAD_FILE, Backbone
-from splade.training.lexical_objective import LexicalHeadSettings, LexicalObjective
+from splade.training.lexical_objective import LexicalObjective
+from splade.training.lexical_settings import LexicalHeadSettings
 from splade.training.lexical_states import Corruption, Positions, encode_positions
 from splade.training.lexical_text import Piece, PieceSplit
 from splade.vocab import Vocabulary
@@ -32,8 +33,8 @@ from splade.vocab import Vocabulary
 logger = logging.getLogger(__name__)
 
 CARD_FILE = "card.json"
-MOST_HELD_OUT = 4000
-"""Positions in the held-out loss; more would make each look slow."""
+MOST_VALIDATED = 4000
+"""Positions in the validation loss; more would make each look slow."""
 OnProgress = Callable[[str, float], None]
 """Called with what is happening and how much of the whole is done, 0 to 1."""
 
@@ -45,7 +46,7 @@ class FitReport:
     steps: int
     positions_used: int
     best_step: int
-    held_out_losses: tuple[float, ...]
+    validation_losses: tuple[float, ...]
     stopped_early: bool
 
 
@@ -55,17 +56,17 @@ def fit_lexical_head(
     settings: LexicalHeadSettings | None = None,
     on_progress: OnProgress = lambda _what, _done: None,
 ) -> FitReport:
-    """Fit the backbone's own head parameters in place, ending with those of the lowest held-out loss.
+    """Fit the backbone's own head parameters in place, ending with those of the lowest validation loss.
 
     The encoder, and the decoder tied to its embedding, stay as they are.
     """
     settings = settings or LexicalHeadSettings()
     vocabulary = Vocabulary(backbone.tokenizer, backbone.vocab_size)
     corruption = Corruption(0.5, settings.masked_share, settings.swapped_share)
-    held_out = encode_positions(backbone, split.held_out, vocabulary, corruption=corruption, seed=settings.seed)
-    order = torch.randperm(len(held_out), generator=torch.Generator().manual_seed(settings.seed))
+    validation = encode_positions(backbone, split.validation, vocabulary, corruption=corruption, seed=settings.seed)
+    order = torch.randperm(len(validation), generator=torch.Generator().manual_seed(settings.seed))
     objective = LexicalObjective(backbone, split.training, vocabulary, settings)
-    fitting = _Fitting(objective, held_out[order[:MOST_HELD_OUT]])
+    fitting = _Fitting(objective, validation[order[:MOST_VALIDATED]])
     chunks = _chunks(split.training, settings.cached_tokens)
     for i, pieces in enumerate(chunks):
         start, end = i / len(chunks), (i + 1) / len(chunks)
@@ -79,6 +80,8 @@ def fit_lexical_head(
             on_progress=_stretch(on_progress, "encoding text", start, fitted_from),
         )
         fitting.run(cached, start, end, _stretch(on_progress, "fitting", fitted_from, end))
+        # Let go of these states before the next are encoded: memory holds one chunk, not two.
+        del cached
         if fitting.stopped_early:
             break
     return fitting.finish()
@@ -92,8 +95,8 @@ def _stretch(on_progress: OnProgress, what: str, start: float, end: float) -> Ca
 class _Fitting:
     """The optimiser, the schedule, and the best parameters so far."""
 
-    def __init__(self, objective: LexicalObjective, held_out: Positions) -> None:
-        self.objective, self.held_out, self.settings = objective, held_out, objective.settings
+    def __init__(self, objective: LexicalObjective, validation: Positions) -> None:
+        self.objective, self.validation, self.settings = objective, validation, objective.settings
         settings = objective.settings
         self.generator = torch.Generator().manual_seed(settings.seed)
         self.parameters = objective.parameters
@@ -144,17 +147,17 @@ class _Fitting:
         self.positions_used += len(positions)
 
     def _check(self) -> bool:
-        """Look at the held-out loss over the whole vocabulary; True when it is time to stop."""
+        """Look at the validation loss over the whole vocabulary; True when it is time to stop."""
         generator = torch.Generator().manual_seed(self.settings.seed)
         with torch.no_grad():
             whole = len(self.objective.weight)
-            slices = torch.arange(len(self.held_out)).split(500)
-            sums = [self.objective.loss(self.held_out[rows], whole, generator).item() * len(rows) for rows in slices]
-        loss = sum(sums) / len(self.held_out)
+            slices = torch.arange(len(self.validation)).split(500)
+            sums = [self.objective.loss(self.validation[rows], whole, generator).item() * len(rows) for rows in slices]
+        loss = sum(sums) / len(self.validation)
         if not self.losses or loss < min(self.losses):
             self.best, self.best_step = self._copy(), self.steps
         self.losses.append(loss)
-        logger.info("held-out loss %.4f after %d steps", loss, self.steps)
+        logger.info("validation loss %.4f after %d steps", loss, self.steps)
         waited = len(self.losses) - 1 - self.losses.index(min(self.losses))
         self.stopped_early = waited >= self.settings.patience
         return self.stopped_early

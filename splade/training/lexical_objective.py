@@ -9,51 +9,14 @@ from dataclasses import dataclass
 
 import torch
 from jaxtyping import Bool, Float, Int
-from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from splade.models.backbone import Backbone
-from splade.models.part import PartConfig
+from splade.training.lexical_settings import LexicalHeadSettings
 from splade.training.lexical_states import Positions
 from splade.training.lexical_text import Piece
 from splade.vocab import Vocabulary
-
-
-class LexicalHeadSettings(PartConfig):
-    """How a lexical head is fitted."""
-
-    tokens: PositiveInt = 1_500_000
-    """Tokens of text to fit on, an equal share from each file."""
-    held_out_tokens: PositiveInt = 60_000
-    """Tokens of text to score on, from documents that are not fitted on."""
-    longest_piece: PositiveInt = 126
-    """Longest piece the text is cut into, in tokens; the shortest has 4."""
-    cached_tokens: PositiveInt = 1_000_000
-    """Encoder states in memory at a time: two bytes per number, so 0.8 GB at 384 numbers per token."""
-    passes: PositiveInt = 2
-    """Times each cached state is used."""
-    batch_size: PositiveInt = 1024
-    candidates: PositiveInt = 3000
-    """Random words in the softmax of a step, besides the batch's own; the whole vocabulary when it is smaller."""
-    learning_rate: PositiveFloat = 1e-2
-    weight_decay: NonNegativeFloat = 0.01
-    masked_share: float = Field(default=0.15, ge=0, le=1)
-    """Tokens masked in a touched piece; half of the pieces are touched."""
-    swapped_share: float = Field(default=0.15, ge=0, le=1)
-    """Tokens swapped for random ones in a touched piece."""
-    frequency_threshold: PositiveFloat = 4e-5
-    """A token more frequent than this is used `sqrt(threshold / frequency)` of the time."""
-    neighbour_share: float = Field(default=0.2, ge=0, lt=1)
-    """Share of a whole word's target that goes to its nearest words in the embedding."""
-    neighbours: PositiveInt = 32
-    neighbour_temperature: PositiveFloat = 0.1
-    """Cosine difference by which a neighbour's part of that share falls by a factor e."""
-    check_every: PositiveInt = 100
-    """Steps between looks at the held-out loss."""
-    patience: PositiveInt = 6
-    """Looks without a better held-out loss before fitting stops."""
-    seed: int = 0
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Plain text to pieces of token ids: what a lexical head is fitted on and scored on.
 
 1. Each file is scanned once for its size, then read again for a seeded sample of whole documents.
-2. Some documents are held out; the rest train.
+2. Some documents are held out to score on, some to choose the best step by; the rest train.
 3. Both are tokenised and cut, between words, into pieces of many lengths, because people write short phrases as well
    as long paragraphs.
 """
@@ -38,10 +38,13 @@ class TextSize:
 
 @dataclass(frozen=True)
 class PieceSplit:
-    """Pieces to train on and pieces to score on; no piece is in both, nor do any two come from one document."""
+    """Pieces to train on, to choose by and to score on: no document gives to two of them, no piece is in two."""
 
     training: list[Piece]
+    validation: list[Piece]
+    """Chooses the parameters that are kept."""
     held_out: list[Piece]
+    """Scored on, and nothing else."""
 
 
 def split_text(
@@ -49,30 +52,36 @@ def split_text(
 ) -> PieceSplit:
     """Pieces of the files' text, an equal share of the tokens from each file, training pieces shuffled together.
 
-    A training piece that happens to equal a held-out one is dropped.
+    Validation gets a quarter of the tokens that scoring gets. A training piece that happens to equal one of theirs is
+    dropped.
     """
     rng = random.Random(seed)
     training: list[Piece] = []
+    validation: list[Piece] = []
     held_out: list[Piece] = []
     for path in paths:
         share, held_out_share = tokens // len(paths), held_out_tokens // len(paths)
         documents = sample_documents(path, characters=(share + held_out_share) * CHARACTERS_PER_TOKEN, rng=rng)
-        if len(documents) < 2:
+        if len(documents) < 3:
             raise ValueError(
-                f"{path} holds a single document, but the head is scored on documents it was not fitted on; "
-                "give two or more, with a blank line between them"
+                f"{path} holds {len(documents)} document(s), but the head is chosen by and scored on documents it was "
+                "not fitted on; give three or more, with a blank line between them"
             )
         # A small file keeps most of its documents for training.
         most_held_out = max(1, len(documents) // 10)
-        used, pieces = _cut_documents(documents[:most_held_out], vocabulary, held_out_share, longest, rng)
-        held_out += pieces
-        training += _cut_documents(documents[used:], vocabulary, share, longest, rng)[1]
-    held = set(held_out)
-    training = [piece for piece in training if piece not in held]
-    if not training or not held_out:
+        for pieces, wanted in ((held_out, held_out_share), (validation, held_out_share // 4)):
+            used, found = _cut_documents(documents[:most_held_out], vocabulary, max(1, wanted), longest, rng)
+            pieces += found
+            documents = documents[used:]
+        training += _cut_documents(documents, vocabulary, share, longest, rng)[1]
+    scored = set(held_out)
+    validation = [piece for piece in validation if piece not in scored]
+    kept_apart = scored | set(validation)
+    training = [piece for piece in training if piece not in kept_apart]
+    if not (training and validation and held_out):
         raise ValueError(f"{', '.join(map(str, paths))}: too little text to fit a head on ({len(training)} pieces)")
     rng.shuffle(training)
-    return PieceSplit(training, held_out)
+    return PieceSplit(training, validation, held_out)
 
 
 def sample_pieces(path: Path, vocabulary: Vocabulary, *, tokens: int, longest: int, seed: int) -> list[Piece]:
@@ -87,8 +96,8 @@ def sample_documents(path: Path, *, characters: int, rng: random.Random) -> list
     size = scan_text(path)
     kept_share = characters / size.characters
     kept = [document for document in _documents(path, size.has_blank_lines) if rng.random() < kept_share]
-    if len(kept) < 2:
-        kept = list(itertools.islice(_documents(path, size.has_blank_lines), 2))
+    if len(kept) < 3:
+        kept = list(itertools.islice(_documents(path, size.has_blank_lines), 3))
     rng.shuffle(kept)
     return kept
 
