@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP_ARGS ?=
 
-.PHONY: quickstart test test-all check lint format docs lock clean help
+.PHONY: quickstart test test-all check lint format docs identity lock clean help
 
 help: ## Show what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -30,6 +30,9 @@ format: $(BIN)/.installed-dev ## Rewrite files in the project's format
 
 docs: $(BIN)/.installed ## Write the pages that are made from code
 	$(BIN)/python tools/config_docs.py
+
+identity: $(BIN)/.installed ## Print the identity error of every combination of parts
+	$(BIN)/python tools/identity_table.py
 
 lock: $(BIN)/.installed ## Resolve the dependencies anew and pin them
 	$(BIN)/python tools/lock.py

@@ -1,5 +1,6 @@
 """`lexical-sae`: one command with sub-commands. The only place that prints."""
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -37,7 +38,8 @@ def quickstart(
     """Train a movie-review classifier in a few minutes and explain three reviews it has never seen."""
     from splade.config.load import build_config
 
-    run = _train(build_config({"data": {"dataset_name": "movie_snippets"}}), out, device)
+    settings = {"experiment_name": "quickstart", "data": {"dataset_name": "movie_snippets"}}
+    run = _train(build_config(settings), out, device)
     _show_three(run.model, run.dataset.test.texts)
     console.print(_next_steps(out))
 
@@ -56,6 +58,9 @@ def train(
     ] = None,
     text_column: Annotated[str | None, typer.Option(help="Column with the text; guessed when not given.")] = None,
     label_column: Annotated[str | None, typer.Option(help="Column with the label; guessed when not given.")] = None,
+    skip_bad_rows: Annotated[
+        bool, typer.Option("--skip-bad-rows", help="Leave out rows without text or label instead of stopping.")
+    ] = False,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
 ) -> None:
     """Train a classifier on a data set or your own file.
@@ -67,11 +72,14 @@ def train(
     if (data is None) == (config is None):
         raise ValueError("give either a data set (`lexical-sae train reviews.csv`) or an experiment (`--config FILE`)")
     if config is not None:
+        if text_column or label_column or skip_bad_rows:
+            raise ValueError(f"with --config, say text_column, label_column and skip_bad_rows under data: in {config}")
         settings = load_config(config)
     else:
+        name = Path(str(data)).stem
         columns = {"text_column": text_column, "label_column": label_column}
-        output_dir = f"results/{Path(str(data)).stem}"
-        settings = build_config({"output_dir": output_dir, "data": {"dataset_name": data, **columns}})
+        source = {"dataset_name": data, **columns, "skip_bad_rows": skip_bad_rows}
+        settings = build_config({"experiment_name": name, "output_dir": f"results/{name}", "data": source})
     folder = out or Path(settings.output_dir) / "model"
     run = _train(settings, folder, device)
     _show_three(run.model, run.dataset.test.texts)
@@ -97,12 +105,14 @@ def explain(
 
 
 def _train(config, out: Path, device: str):  # noqa: ANN001, ANN202 - imported late to keep --help quick
-    from splade.models.persistence import save_pretrained
+    from splade.models.persistence import require_saveable, save_pretrained
     from splade.pipelines import setup_and_train
     from splade.report.progress import ProgressBars
     from splade.report.terminal import figures_table
 
-    console.print(Text(f"Training on {config.data.dataset_name} with {config.model.name}", style="bold"))
+    require_saveable(out)
+    heading = f"{config.experiment_name}: {config.data.dataset_name} with {config.model.name}, recipe {config.recipe}"
+    console.print(Text(heading, style="bold"))
     with ProgressBars(console) as bars:
         run = setup_and_train(config, device, bars)
     for note in run.dataset.notes:
@@ -137,7 +147,7 @@ def _show_three(model, texts) -> None:  # noqa: ANN001
 def _next_steps(out: Path) -> Text:
     return Text.assemble(
         "\nTry your own: ",
-        (f'lexical-sae explain {out} "your sentence here"', "bold"),
+        (f'lexical-sae explain {shlex.quote(str(out))} "your sentence here"', "bold"),
         "\nYour own data: ",
         ("lexical-sae train your.csv --out results/yours", "bold"),
     )
@@ -149,7 +159,9 @@ def main() -> None:
     try:
         app()
     except USER_ERRORS as error:
-        Console(stderr=True).print(Text.assemble(("error: ", "bold red"), str(error)))
+        from splade.report.terminal import shown
+
+        Console(stderr=True).print(Text.assemble(("error: ", "bold red"), shown(str(error))))
         sys.exit(1)
 
 

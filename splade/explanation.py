@@ -29,7 +29,7 @@ class Explanation:
     words: tuple[WordContribution, ...]
     """Every active word, the most telling first."""
     bias: float
-    """What the head says before any word."""
+    """What the hidden units that are on say by themselves; with them it depends on the input."""
     identity_error: float
     """Relative gap between the logits and their decomposition; rounding, at most 1e-5."""
     tokens_cut: int

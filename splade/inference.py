@@ -1,6 +1,7 @@
 """Predictions and their explanations, text by text."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -14,10 +15,9 @@ from splade.models.lexical_sae import CLASSIFY, LexicalSAE
 
 
 @torch.no_grad()
-def explain(model: LexicalSAE, texts: Sequence[str], batch_size: int = 32) -> list[Explanation]:
-    """The predicted label of each text and every active word's contribution to it."""
-    if isinstance(texts, str):
-        raise ValueError("texts is one string; put it in a list")
+def explain(model: LexicalSAE, texts: Any, batch_size: int = 32) -> list[Explanation]:
+    """The predicted label of each text of an iterable, and every active word's contribution to it."""
+    texts = _listed(texts)
     model.eval()
     device = next(model.parameters()).device
     tokenised = tokenise(model.tokenizer, texts, model.max_length)
@@ -28,6 +28,13 @@ def explain(model: LexicalSAE, texts: Sequence[str], batch_size: int = 32) -> li
         chosen = [(texts[row], tokenised.tokens_cut[row]) for row in rows]
         explanations.update(zip(rows, _explain_batch(model, state, chosen), strict=True))
     return [explanations[row] for row in range(len(texts))]
+
+
+def _listed(texts: Any) -> list[Any]:
+    """The texts of a list, tuple, generator, array or column; one text alone is refused."""
+    if isinstance(texts, str | bytes | dict) or not isinstance(texts, Iterable):
+        raise ValueError(f"texts is one {type(texts).__name__}; put your texts in a list")
+    return list(texts)
 
 
 def _explain_batch(model: LexicalSAE, state: CircuitState, texts: Sequence[tuple[str, int]]) -> Iterator[Explanation]:

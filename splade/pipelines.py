@@ -51,6 +51,7 @@ def setup_and_train(config: ExperimentConfig, device: str = "auto", on_step: OnS
         seed=seed,
         text_column=data.text_column,
         label_column=data.label_column,
+        skip_bad_rows=data.skip_bad_rows,
     )
     set_seed(seed)
     model = LexicalSAE.from_backbone(config.model, {CLASSIFY: dataset.label_names}).to(resolve_device(device))
@@ -70,6 +71,8 @@ def score(model: LexicalSAE, split: TextSplit, on_step: OnStep = silent, batch_s
     for rows in length_buckets(texts, batch_size):
         batch = texts.batch(rows)
         state = model.classify_document(batch.input_ids.to(device), batch.attention_mask.to(device))
+        if not state.logits.isfinite().all():
+            raise FloatingPointError("the model's logits are not numbers (NaN or infinity); its weights are damaged")
         correct += int((state.logits.argmax(-1).cpu() == gold[rows]).sum())
         active += int((state.sparse_vector > 0).sum())
         worst = max(worst, float(identity_error(state).max()))

@@ -6,6 +6,7 @@ byte-level BPE (`Ġgood`) and SentencePiece (`▁good`) alike.
 """
 
 import difflib
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -63,10 +64,13 @@ class Vocabulary:
     def names(self) -> tuple[str, ...]:
         """Readable name of each dimension: `good` for a word, `##ing` for the continuation of one."""
         decoded, is_special = self._surfaces, (~self.feature_mask).tolist()
-        return tuple(
+        readable = [
             token if special or not surface else (surface if begins else CONTINUATION + surface)
             for token, (surface, begins), special in zip(self.tokens, decoded, is_special, strict=True)
-        )
+        ]
+        # A name stands for one dimension: where two would share it, both keep the tokenizer's own spelling.
+        uses = Counter(readable)
+        return tuple(t if uses[name] > 1 else name for name, t in zip(readable, self.tokens, strict=True))
 
     @cached_property
     def feature_mask(self) -> Bool[Tensor, " V"]:
@@ -90,6 +94,8 @@ class Vocabulary:
 
     def find(self, word: str) -> WordMatch:
         """The dimensions of a word: with and without a leading space, in any case, singular and regular plural.
+
+        Two-letter words have no plural here: "is" is not several of "i".
 
         Example: on a byte-level vocabulary `find("Muslim")` gives the ids of `Ġmuslim`, `ĠMuslim` and `ĠMuslims`.
         """
@@ -129,6 +135,11 @@ class Vocabulary:
         texts = backend.decode_batch([[anchor, i] for i in range(count)], skip_special_tokens=False)
         tails = [text.lstrip()[len(prefix) :] for text in texts]
         decoded = [("" if "\ufffd" in tail else tail.strip(), tail[:1].isspace()) for tail in tails]
+        # Some decoders drop the space before punctuation; there, ask how the token is written after a space.
+        unsure = [i for i, (text, begins) in enumerate(decoded) if text and not begins and not text[0].isalnum()]
+        written = self.tokenizer([f"{prefix} {decoded[i][0]}" for i in unsure], add_special_tokens=False)["input_ids"]
+        for i, ids in zip(unsure, written, strict=True):  # pyright: ignore[reportArgumentType]
+            decoded[i] = decoded[i][0], i in ids
         return (*decoded, *[("", False)] * (self.size - count))
 
     @cached_property
@@ -167,6 +178,13 @@ class DimensionTable:
             return Dimension(self.vocabulary.names[index], "word")
         return self.appended[index - self.vocabulary.size]
 
+    def find(self, word: str) -> tuple[int, ...]:
+        """Every dimension of a word, its sense slots included; refused with the reason when there is none."""
+        ids = self.vocabulary.require(word).ids
+        senses = tuple(f"{self[i].name}@" for i in ids)
+        slots = [i for i, slot in enumerate(self.appended, self.vocabulary.size) if slot.name.startswith(senses)]
+        return (*ids, *slots)
+
     def names(self, indices: Iterable[int]) -> list[str]:
         """Names of several dimensions, in their order."""
         return [self[int(index)].name for index in indices]
@@ -193,8 +211,11 @@ def get_clean_vocab_mask(tokenizer: PreTrainedTokenizerBase, size: int | None = 
 
 
 def _variants(word: str) -> set[str]:
-    """The word in the cases people write it, each with its regular plural."""
-    forms = {word, plural(word)}
+    """The word in the cases people write it, each with its regular plural or singular."""
+    forms = {word}
+    if len(word) > 2:
+        stems = {word[:-1], word[:-2], word[:-3] + "y"}
+        forms |= {plural(word)} | {stem for stem in stems if len(stem) > 2 and plural(stem) == word}
     return {case(form) for form in forms for case in (str, str.lower, str.upper, str.capitalize)}
 
 

@@ -56,7 +56,7 @@ def test_training_on_an_own_file_saves_a_model_that_explains(run, encoder, csv, 
     code, output, _ = run("explain", str(tmp_path / "model"), "a good film", "", "--top", "2")
     assert code == 0
     assert "a good film" in output
-    assert output.count("before any word") == 2
+    assert output.count("bias at this input") == 2
 
 
 def test_errors_are_one_sentence_and_a_non_zero_exit(run, tmp_path):
@@ -89,5 +89,31 @@ def test_version_and_help(run):
 
 
 def test_help_does_not_wait_for_torch():
-    script = "import sys; import splade.cli; sys.exit('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+    script = """
+import sys
+from splade.cli import main
+sys.argv = ["lexical-sae", "--help"]
+try:
+    main()
+except SystemExit:
+    sys.exit("torch" in sys.modules)
+"""
+    result = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, text=True)
+    assert result.returncode == 0
+    assert "quickstart" in result.stdout
+
+
+def test_a_folder_that_cannot_take_the_model_is_refused_before_training(run, csv, tmp_path, monkeypatch):
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "thesis.txt").write_text("do not lose me")
+    monkeypatch.setattr("splade.pipelines.setup_and_train", lambda *_: pytest.fail("training began"))
+    code, _, error = run("train", str(csv), "--out", str(tmp_path / "taken"))
+    assert code == 1
+    assert "holds other files (thesis.txt)" in error
+
+
+def test_columns_beside_a_config_are_refused_not_ignored(run, tmp_path):
+    (tmp_path / "run.yaml").write_text("seed: 1\n")
+    code, _, error = run("train", "--config", str(tmp_path / "run.yaml"), "--text-column", "x")
+    assert code == 1
+    assert "under data:" in error

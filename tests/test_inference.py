@@ -54,9 +54,20 @@ def test_no_special_token_is_ever_a_reason(model):
     assert not names & set(tiny.SPECIALS)
 
 
-def test_one_string_instead_of_a_list_is_refused(model):
-    with pytest.raises(ValueError, match="put it in a list"):
-        explain(model, "a good film")
+@pytest.mark.parametrize("texts", ["a good film", b"bytes", None, 3, {"a": "b"}])
+def test_what_is_no_list_of_texts_is_refused(model, texts):
+    with pytest.raises(ValueError, match="put your texts in a list"):
+        explain(model, texts)
+
+
+def test_any_iterable_of_texts_will_do(model):
+    import numpy as np
+    import pandas as pd
+
+    expected = explain(model, TEXTS[:2])
+    assert explain(model, (text for text in TEXTS[:2])) == expected
+    assert explain(model, np.array(TEXTS[:2], dtype=object)) == expected
+    assert explain(model, pd.Series(TEXTS[:2])) == expected
 
 
 def test_no_texts_give_no_explanations(model):

@@ -1,5 +1,8 @@
+import copy
+
 import pytest
 import torch
+from tokenizers import AddedToken
 
 from splade.vocab import Dimension, DimensionTable, Vocabulary, get_clean_vocab_mask, plural
 from tests import tiny
@@ -32,12 +35,10 @@ def test_special_and_unused_tokens_are_no_features():
     assert vocabulary.feature_mask[len(tiny.SPECIALS) :].all()
 
 
-def test_added_special_token_is_no_feature():
-    import copy
-
+def test_added_special_and_unused_tokens_are_no_features():
     tokenizer = copy.deepcopy(tiny.wordpiece())
-    tokenizer.add_special_tokens({"additional_special_tokens": ["<extra>"]})
-    assert not Vocabulary(tokenizer).feature_mask[-1]
+    tokenizer.add_tokens([AddedToken("<extra>", special=True), AddedToken("<unused7>"), AddedToken("newword")])
+    assert Vocabulary(tokenizer).feature_mask[-3:].tolist() == [False, False, True]
 
 
 def test_continuations_are_named_as_such():
@@ -67,11 +68,34 @@ def test_a_word_is_found_whatever_the_tokenizer_calls_it(kind, spelling):
 def test_case_variants_with_and_without_space_are_all_found_in_a_cased_vocabulary():
     vocabulary = Vocabulary(tiny.byte_bpe())
     found = {vocabulary.tokens[i] for i in vocabulary.find("muslim").ids}
-    assert {"Ġmuslim", "ĠMuslim"} <= found
+    assert {"Ġmuslim", "ĠMuslim", "Muslim", "ĠMUSLIM"} <= found
+
+
+@pytest.mark.parametrize("kind", TOKENIZERS)
+def test_a_name_stands_for_one_dimension(kind):
+    names = Vocabulary(TOKENIZERS[kind]()).names
+    assert len(set(names)) == len(names)
+
+
+def test_punctuation_is_no_continuation_even_where_decoding_drops_the_space():
+    vocabulary = Vocabulary(tiny.wordpiece())
+    assert [vocabulary.names[vocabulary.tokens.index(mark)] for mark in ".,!?"] == [".", ",", "!", "?"]
+
+
+def test_sense_slots_are_found_with_their_word():
+    vocabulary = Vocabulary(tiny.wordpiece())
+    slots = [Dimension("bank@sense1", "sense"), Dimension("film@sense1", "sense")]
+    table = DimensionTable(vocabulary, slots)
+    assert table.names(table.find("bank")) == ["bank", "bank@sense1"]
+    assert table.names(table.find("film")) == ["film", "films", "film@sense1"]
+    with pytest.raises(ValueError, match="cuts it into"):
+        table.find("unhappy")
 
 
 def test_plural_is_found_with_the_singular():
     vocabulary = Vocabulary(tiny.wordpiece())
+    assert {vocabulary.names[i] for i in vocabulary.find("cities").ids} == {"city", "cities"}
+    assert {vocabulary.names[i] for i in vocabulary.find("i").ids} == {"i"}
     assert {vocabulary.names[i] for i in vocabulary.find("city").ids} == {"city", "cities"}
     assert {vocabulary.names[i] for i in vocabulary.find("church").ids} == {"church", "churches"}
 

@@ -57,14 +57,14 @@ def byte_bpe() -> PreTrainedTokenizerFast:
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    tokenizer.train_from_iterator([*CORPUS, *(" muslim Muslim good" for _ in range(20))], trainer)
+    tokenizer.train_from_iterator([*CORPUS, *(" muslim Muslim MUSLIM good" for _ in range(20))], trainer)
     return _wrapped(tokenizer)
 
 
 @functools.cache
 def sentencepiece() -> PreTrainedTokenizerFast:
     words = ["▁" + word for word in (*WORDS, "Muslim", "Muslims") if word.isalpha()]
-    pieces = ["▁", *"abcdefghiklmnoprstuvwyM", "ing", "s"]
+    pieces = ["▁", *"abcdefghiklmnoprstuvwyM", "ing"]
     scores = [(piece, 0.0) for piece in SPECIALS] + [(word, -2.0) for word in words] + [(p, -9.0) for p in pieces]
     tokenizer = Tokenizer(models.Unigram(scores, unk_id=2))  # pyright: ignore[reportCallIssue]
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()

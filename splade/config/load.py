@@ -7,11 +7,15 @@
 5. The `vpe` section becomes the model's expander.
 """
 
+import json
+import re
+import reprlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, get_args
 
 import yaml
+from yaml.composer import ComposerError
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
@@ -21,7 +25,7 @@ from splade.recipes import recipe_by_name
 from splade.suggest import did_you_mean
 
 Section = dict[str, Any]
-SHORT_NAMES = ("seed", "training")
+SHORT_NAMES = ("seed",)
 """Top-level names a file may use that are written out before validation."""
 
 
@@ -43,6 +47,8 @@ def parse_config(text: str, source: str = "<text>") -> ExperimentConfig:
         raw = yaml.load(text, Loader=_StrictLoader)
     except yaml.YAMLError as error:
         raise ValueError(f"{source}: not valid YAML: {error}") from error
+    except RecursionError as error:
+        raise ValueError(f"{source}: not an experiment: it is nested too deeply") from error
     if raw is None:
         raw = {}
     if not isinstance(raw, dict):
@@ -59,7 +65,9 @@ def build_config(raw: Mapping[str, Any]) -> ExperimentConfig:
     """The experiment described by plain nested values."""
     written_out = _write_out_short_names(dict(raw))
     recipe = recipe_by_name(written_out.get("recipe", "anchored"))
-    return _fold_vpe_into_model(ExperimentConfig.model_validate(merge(recipe.model_dump(), written_out)))
+    merged = json.dumps(merge(recipe.model_dump(mode="json"), written_out), default=str)
+    # Strict: `train_samples: yes` is a slip, not one row. As JSON, because strictness knows no tuples in plain values.
+    return _fold_vpe_into_model(ExperimentConfig.model_validate_json(merged, strict=True))
 
 
 def merge(defaults: Section, overrides: Section) -> Section:
@@ -90,7 +98,7 @@ def _write_out_short_names(raw: Section) -> Section:
     training = raw.get("training")
     if isinstance(training, dict) and "pooling" in training:
         rest = {key: value for key, value in training.items() if key != "pooling"}
-        raw = {**raw, "training": rest} if rest else {key: value for key, value in raw.items() if key != "training"}
+        raw = {key: value for key, value in raw.items() if key != "training"} | ({"training": rest} if rest else {})
         _put(raw, "model", "pool", training["pooling"], short="training.pooling")
     return raw
 
@@ -122,12 +130,13 @@ def _explain(error: ErrorDetails) -> str:
     place = ".".join(names)
     match error["type"]:
         case "extra_forbidden":
-            return f"{place} is unknown{did_you_mean(names[-1], siblings)} Known keys: {', '.join(siblings)}"
+            others = [name for name in siblings if name != names[-1]]
+            return f"{place} is unknown{did_you_mean(names[-1], others)} Known keys: {', '.join(others)}"
         case "union_tag_invalid":
             context = error.get("ctx", {})
             return f"{place}.kind {context.get('tag')!r} is unknown; choose from {context.get('expected_tags')}"
         case _:
-            return f"{place} is {error['input']!r}: {error['msg'].removeprefix('Value error, ')}"
+            return f"{place} is {reprlib.repr(error['input'])}: {error['msg'].removeprefix('Value error, ')}"
 
 
 def _place(location: tuple[int | str, ...]) -> tuple[list[str], list[str]]:
@@ -166,7 +175,14 @@ def _kind_of(owner: type[BaseModel]) -> str | None:
 
 
 class _StrictLoader(yaml.SafeLoader):
-    """The safe loader, which also refuses a key that is given twice."""
+    """The safe loader, which also refuses aliases and a key that is given twice, and reads 3e-4 as a number."""
+
+    def compose_node(self, parent: Any, index: Any) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            # A few nested aliases can stand for more values than memory holds.
+            mark = self.peek_event().start_mark
+            raise ComposerError(None, None, "aliases are not allowed; write the value out", mark)
+        return super().compose_node(parent, index)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen = set()
@@ -178,3 +194,9 @@ class _StrictLoader(yaml.SafeLoader):
                 raise yaml.constructor.ConstructorError(None, None, f"key {key!r} is given twice", key_node.start_mark)
             seen.add(key)
         return super().construct_mapping(node, deep)
+
+
+# YAML 1.1 wants a dot in a float; people write 3e-4.
+_StrictLoader.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"^[-+]?\d+(\.\d*)?[eE][-+]?\d+$"), list("-+0123456789")
+)

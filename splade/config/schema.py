@@ -1,5 +1,7 @@
 """The menu: every key an experiment file may hold, with its meaning and default."""
 
+from typing import Annotated
+
 from pydantic import Field, field_validator, model_validator
 
 from splade.models.config import ModelConfig
@@ -21,13 +23,16 @@ class DataConfig(PartConfig):
     """Column that holds the text in your own file; null guesses and says so."""
     label_column: str | None = None
     """Column that holds the label in your own file; null guesses and says so."""
+    skip_bad_rows: bool = False
+    """Whether rows of your own file without text or label are left out, and counted, instead of refused."""
 
 
 class EvaluationConfig(PartConfig):
     """How often and how a run is measured."""
 
-    seeds: tuple[int, ...] = Field(default=(0,), min_length=1)
-    """One run per seed; `seed: 7` at the top of the file is short for `seeds: [7]`."""
+    seeds: tuple[Annotated[int, Field(ge=0, lt=2**32)], ...] = Field(default=(0,), min_length=1)
+    """Seeds of the runs; `lexical-sae train` uses the first. `seed: 7` at the top of the file is short for
+    `seeds: [7]`."""
 
     @field_validator("seeds")
     @classmethod
@@ -65,7 +70,7 @@ class ExperimentConfig(Recipe):
     """One experiment: a recipe with its overrides, the data, and where results go."""
 
     experiment_name: str = "experiment"
-    """Name printed in reports."""
+    """Name printed with the results."""
     output_dir: str = "results/experiment"
     """Folder for everything the run writes."""
     recipe: str = "anchored"

@@ -10,6 +10,8 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
+from splade.data.cells import repair_text
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -59,7 +61,7 @@ def tokenise(tokenizer: PreTrainedTokenizerBase, texts: Sequence[Any], max_lengt
     if not texts:
         return TokenisedTexts((), (), _pad_id(tokenizer))
     # A lone surrogate is no character; the tokenizer would fail on it from inside.
-    clean = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
+    clean = [repair_text(text) for text in texts]
     encoded = tokenizer(
         clean,
         truncation=True,

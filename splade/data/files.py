@@ -1,15 +1,16 @@
-"""Anyone's data: CSV, TSV, JSON lines, DataFrames and lists of (text, label); CoNLL columns for tagging."""
+"""Anyone's data: CSV, TSV, JSON lines, DataFrames, lists of (text, label) or of dicts; CoNLL columns for tagging."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from splade.data.carve import Sizes, carve
+from splade.data.cells import sorted_label_names
 from splade.data.conll import read_conll, tagged_source
 from splade.data.examples import Source, TaggedDataset, TextDataset, TextSplit
-from splade.data.rows import choose_columns, class_notes, labelled_rows, sorted_label_names, text_split
-from splade.data.table import SUFFIXES, Table, read_table
+from splade.data.rows import choose_columns, class_notes, labelled_rows, text_split
+from splade.data.table import SUFFIXES, Table, read_table, refuse_twins, table_of_dicts
 
 logger = logging.getLogger(__name__)
 
@@ -36,12 +37,14 @@ def read_text_dataset(
     """A classification data set from your own rows.
 
     `train`, `validation` and `test` are each a path (`.csv`, `.tsv`, `.jsonl`, also `.gz`), a pandas DataFrame, or an
-    iterable of (text, label); a folder given as `train` holds files named after the splits. What is not given is
-    carved from train. Columns that are not named are guessed; the guesses are in `notes`.
+    iterable of (text, label) or of dicts; a folder given as `train` holds files named after the splits. What is not
+    given is carved from train. Columns that are not named are guessed; the guesses are in `notes`.
     """
     if isinstance(train, str | Path) and Path(train).is_dir():
         found = split_files(Path(train), TEXT_ENDINGS)
-        train, validation, test = found["train"], validation or found["validation"], test or found["test"]
+        train = found["train"]
+        validation = found["validation"] if validation is None else validation
+        test = found["test"] if test is None else test
         name = name or found["folder"].name
     given = [("train", train), ("validation", validation), ("test", test)]
     tables = {role: as_table(rows, role) for role, rows in given if rows is not None}
@@ -82,24 +85,32 @@ def _check_classes(table: Table, labels: tuple[str, ...]) -> None:
 
 
 def as_table(rows: Any, role: str = "rows") -> Table:
-    """The rows of a path, a DataFrame or an iterable of (text, label), with their places."""
+    """The rows of a path, a DataFrame, or an iterable of (text, label) or of dicts, with their places."""
     if isinstance(rows, str | Path):
-        return read_table(_existing(Path(rows)))
+        return read_table(_existing(Path(rows), role))
     if hasattr(rows, "columns") and hasattr(rows, "to_dict"):
-        if len({str(name) for name in rows.columns}) != len(rows.columns):
-            raise ValueError("the DataFrame has two columns of one name; rename one")
-        columns = {str(name): rows[name].tolist() for name in rows.columns}
-        return Table("DataFrame", columns, range(len(rows)), is_file=False)
+        names = [str(name) for name in rows.columns]
+        refuse_twins(f"{role} DataFrame", names)
+        columns = {name: rows[key].to_list() for name, key in zip(names, rows.columns, strict=True)}
+        return Table(f"{role} DataFrame", columns, range(len(rows)), is_file=False)
     if not isinstance(rows, Iterable) or isinstance(rows, bytes | dict):
-        raise TypeError(f"{role} is {type(rows).__name__}; give a path, a DataFrame, or a list of (text, label)")
-    pairs = list(rows)
-    if not pairs:
+        raise TypeError(
+            f"{role} is {type(rows).__name__}; give a path, a DataFrame, or a list of (text, label) or of dicts"
+        )
+    return _table_of_list(list(rows), role)
+
+
+def _table_of_list(rows: list[Any], role: str) -> Table:
+    if not rows:
         raise ValueError(f"{role} is an empty list; give at least two (text, label) pairs")
-    for number, pair in enumerate(pairs):
-        if not isinstance(pair, tuple | list) or len(pair) != 2:
-            raise ValueError(f"{role} row {number} is {pair!r:.60}; give a (text, label) pair")
-    columns = {"text": [text for text, _ in pairs], "label": [label for _, label in pairs]}
-    return Table(f"{role} list", columns, range(len(pairs)), is_file=False)
+    has_keys = isinstance(rows[0], Mapping)
+    for number, row in enumerate(rows):
+        fits = isinstance(row, Mapping) if has_keys else isinstance(row, tuple | list) and len(row) == 2
+        if not fits:
+            wanted = "dict like the first row" if has_keys else "(text, label) pair"
+            raise ValueError(f"{role} row {number} is {row!r:.60}; give a {wanted}")
+    records = rows if has_keys else [{"text": text, "label": label} for text, label in rows]
+    return table_of_dicts(f"{role} list", records, range(len(rows)), is_file=False)
 
 
 def read_tagged_dataset(
@@ -116,10 +127,12 @@ def read_tagged_dataset(
     """
     if Path(train).is_dir():
         found = split_files(Path(train), TAGGED_ENDINGS)
-        train, validation, test = found["train"], validation or found["validation"], test or found["test"]
+        train = found["train"]
+        validation = found["validation"] if validation is None else validation
+        test = found["test"] if test is None else test
         name = name or found["folder"].name
     given = [("train", train), ("validation", validation), ("test", test)]
-    tables = {role: read_conll(_existing(Path(path))) for role, path in given if path is not None}
+    tables = {role: read_conll(_existing(Path(path), role)) for role, path in given if path is not None}
     carved_from = tagged_source(tables["train"], tables.get("validation"), tables.get("test"))
     carved = carve(carved_from, sizes or Sizes())
     for note in carved.notes:
@@ -142,7 +155,9 @@ def split_files(folder: Path, endings: tuple[str, ...]) -> dict[str, Any]:
     return found
 
 
-def _existing(path: Path) -> Path:
+def _existing(path: Path, role: str) -> Path:
+    if path.is_dir():
+        raise FileNotFoundError(f"{path} is a folder; give a file for {role}")
     if not path.is_file():
         raise FileNotFoundError(f"no file {path}; check the path (working folder: {Path.cwd()})")
     return path

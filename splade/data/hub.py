@@ -64,7 +64,9 @@ def _as_table(loaded: Any, source: HubSource, place: str) -> Table:
     for name in seen:
         columns[name] = list(loaded[name])
         if names := _class_names(loaded.features.get(name)):
-            columns.setdefault(f"{name}_text", [_named(value, names) for value in columns[name]])
+            texts = [_named(value, names, f"{place} row {row}: {name!r}") for row, value in enumerate(columns[name])]
+            columns[name] = [None if text is None else value for value, text in zip(columns[name], texts, strict=True)]
+            columns.setdefault(f"{name}_text", texts)
     columns = {source.rename.get(name, name): values for name, values in columns.items()}
     return Table(place, columns, range(len(loaded)), is_file=False)
 
@@ -74,5 +76,11 @@ def _class_names(feature: Any) -> list[str] | None:
     return getattr(feature, "names", None) or getattr(getattr(feature, "feature", None), "names", None)
 
 
-def _named(value: Any, names: list[str]) -> Any:
-    return [names[v] for v in value] if isinstance(value, list) else names[value]
+def _named(value: Any, names: list[str], place: str) -> Any:
+    """The name of a class, or the names of a list; None for a row that nobody labelled (-1 on the hub)."""
+    if value is None or value == -1:
+        return None
+    for number in value if isinstance(value, list) else [value]:
+        if not 0 <= number < len(names):
+            raise ValueError(f"{place} holds {number}, but there are {len(names)} names")
+    return [names[number] for number in value] if isinstance(value, list) else names[value]

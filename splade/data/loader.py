@@ -39,6 +39,7 @@ def load_text_dataset(
 ) -> TextDataset:
     """A classification data set, by name or from your own file or folder.
 
+    `path` is the folder of a named set; with a name of your own it is your file or folder, read under that name.
     -1 rows mean the full split. `seed` picks the subsamples and shuffles train; `split_seed` carves splits that the
     source lacks, so that runs with other seeds or sizes are scored on the same rows. `notes` tells what was decided.
 
@@ -48,9 +49,14 @@ def load_text_dataset(
     name = str(name_or_path)
     spec = TEXT_DATASETS.get(name)
     if spec is None:
-        own = _own_path(name, path, TEXT_DATASETS, "load_text_dataset")
-        columns = {"text_column": text_column, "label_column": label_column}
-        return read_text_dataset(own, **columns, skip_bad_rows=skip_bad_rows, sizes=sizes)
+        return read_text_dataset(
+            _own_path(name, path, TEXT_DATASETS, "load_text_dataset"),
+            text_column=text_column,
+            label_column=label_column,
+            skip_bad_rows=skip_bad_rows,
+            name=None if path is None else name,
+            sizes=sizes,
+        )
     if text_column or label_column:
         raise ValueError(
             f"{name} has fixed columns; leave out text_column and label_column, or give your file's path as the name"
@@ -77,7 +83,8 @@ def load_tagged_dataset(
     name = str(name_or_path)
     spec = TAGGED_DATASETS.get(name)
     if spec is None:
-        return read_tagged_dataset(_own_path(name, path, TAGGED_DATASETS, "load_tagged_dataset"), sizes=sizes)
+        own = _own_path(name, path, TAGGED_DATASETS, "load_tagged_dataset")
+        return read_tagged_dataset(own, name=None if path is None else name, sizes=sizes)
     tables, origin = open_tables(spec, path)
     source = spec.interpret(tables)
     carved: Carved[TaggedSplit] = carve(source, sizes, spec.validation_rule)
@@ -120,27 +127,38 @@ def open_tables(spec: DatasetSpec, path: str | Path | None = None) -> tuple[Tabl
 def _open_folder(spec: DatasetSpec, folder: Path) -> Tables:
     if not folder.exists():
         raise FileNotFoundError(f"no folder {folder} for {spec.name}; it should hold: {spec.files}")
+    # An archive may be all there is of a set; its own reader decides.
+    if folder.is_file() and not folder.name.endswith(".tar.gz"):
+        raise _not_a_folder(spec, folder)
     try:
         return spec.open_folder(folder)
     except NotADirectoryError as error:
-        raise NotADirectoryError(f"{folder} is not a folder; {spec.name} needs a folder with {spec.files}") from error
+        raise _not_a_folder(spec, folder) from error
     except FileNotFoundError as error:
         raise FileNotFoundError(f"{error}. A folder of {spec.name} holds: {spec.files}") from error
 
 
+def _not_a_folder(spec: DatasetSpec, path: Path) -> NotADirectoryError:
+    return NotADirectoryError(
+        f"{path} is not a folder; {spec.name} needs a folder with {spec.files}. "
+        f"For a file of your own give its path as the name (data.dataset_name), or a name that is not a known set's"
+    )
+
+
 def _own_path(name: str, path: str | Path | None, known: dict, function: str) -> Path:
-    """The user's own file or folder that a name stands for; an unknown name is an error."""
+    """The user's own file or folder: `path`, under any name not taken, or the name itself if it is a path."""
     others = {**TEXT_DATASETS, **TAGGED_DATASETS}
     if name in others:
         right = "load_tagged_dataset" if name in TAGGED_DATASETS else "load_text_dataset"
         raise ValueError(f"{name} is not for {function}; use {right}({name!r})")
-    if path is None and Path(name).expanduser().exists():
-        return Path(name).expanduser()
-    if path is None and (Path(name).suffix or "/" in name):
-        raise FileNotFoundError(f"no file or folder {name}; check the path (working folder: {Path.cwd()})")
+    own = Path(name if path is None else path).expanduser()
+    if own.exists():
+        return own
+    if path is not None or own.suffix or "/" in name:
+        raise FileNotFoundError(f"no file or folder {own}; check the path (working folder: {Path.cwd()})")
     raise ValueError(
         f"data set {name!r} is unknown{did_you_mean(name, known)} Known: {', '.join(sorted(known))}. "
-        f"For your own data give the path of a file or folder instead of a name"
+        f"For your own data give the path of a file or folder instead of the name, or beside it as path= (data.path)"
     )
 
 

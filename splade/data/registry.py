@@ -6,12 +6,13 @@ from pathlib import Path
 
 from splade.data import layouts, toxicity
 from splade.data.carve import ValidationRule, stratified_tenth
+from splade.data.cells import sorted_label_names
 from splade.data.conll import read_conll, tagged_source
 from splade.data.examples import Source, TaggedSplit, TextSplit
 from splade.data.hub import HubSource
 from splade.data.layouts import Tables, find_file
 from splade.data.phrases import hold_out_whole_sentences
-from splade.data.rows import class_notes, labelled_rows, sorted_label_names, text_split
+from splade.data.rows import class_notes, labelled_rows, text_split
 from splade.data.table import Table
 from splade.fetch import PyPIArchive
 

@@ -6,8 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from splade.data.cells import is_missing, label_problem, label_text, repair_text, text_problem
 from splade.data.examples import TextSplit
-from splade.data.table import Table, list_places
+from splade.data.table import Table, list_places, quoted
 
 TEXT_NAMES = (
     "text",
@@ -39,7 +42,7 @@ LABEL_NAMES = (
     "y",
 )
 IDENTITY_PREFIX = "identity:"
-"""Columns of this prefix hold how much each text speaks of an identity."""
+"""Columns of this prefix hold how much each text speaks of an identity, from 0 to 1."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +63,9 @@ def choose_columns(table: Table, text: str | None, label: str | None) -> tuple[s
             table.column(name)
     guessed_text = text or _by_name(table, TEXT_NAMES, other=label)
     guessed_label = label or _by_name(table, LABEL_NAMES, other=guessed_text)
-    if len(table.columns) == 2:
-        first, second = table.columns
+    candidates = [name for name in table.columns if not name.startswith(IDENTITY_PREFIX)]
+    if len(candidates) == 2:
+        first, second = candidates
         if guessed_text is None and guessed_label is None:
             guessed_text = max((first, second), key=lambda name: _total_length(table.columns[name]))
         guessed_text = guessed_text or (second if guessed_label == first else first)
@@ -70,7 +74,7 @@ def choose_columns(table: Table, text: str | None, label: str | None) -> tuple[s
         if found is None:
             raise ValueError(
                 f"{table.source}: which column is the {kind}? Name it with {kind}_column=. "
-                f"Columns seen: {', '.join(map(repr, table.columns))} (a file without a header line needs one)"
+                f"Columns seen: {quoted(table.columns)} (a file without a header line needs one)"
             )
     assert guessed_text is not None
     assert guessed_label is not None
@@ -99,7 +103,7 @@ def labelled_rows(table: Table, text: str, label: str, *, skip_bad_rows: bool) -
     bad: list[str] = []
     repaired = 0
     for row, (raw_text, raw_label) in enumerate(zip(table.column(text), table.column(label), strict=True)):
-        problem = _text_problem(raw_text) or _label_problem(raw_label)
+        problem = text_problem(raw_text) or label_problem(raw_label)
         if problem:
             bad.append(f"{table.place(row)} ({problem})")
             continue
@@ -109,7 +113,8 @@ def labelled_rows(table: Table, text: str, label: str, *, skip_bad_rows: bool) -
         kept.append((fixed, label_text(raw_label), row))
     if bad and not skip_bad_rows:
         raise ValueError(
-            f"{len(bad)} unusable rows: {list_places(bad)}; mend them, or leave them out with skip_bad_rows=True"
+            f"{len(bad)} unusable rows: {list_places(bad)}; mend them, or leave them out with skip_bad_rows: true "
+            f"(YAML, under data), --skip-bad-rows (command line) or skip_bad_rows=True (Python)"
         )
     notes = [f"left out {len(bad)} unusable rows of {table.source}: {list_places(bad)}"] if bad else []
     if repaired:
@@ -120,81 +125,55 @@ def labelled_rows(table: Table, text: str, label: str, *, skip_bad_rows: bool) -
     return LabelledRows(texts, labels, rows, tuple(notes))
 
 
-def _text_problem(value: object) -> str:
-    if _is_missing(value):
-        return "no text"
-    if not isinstance(value, str):
-        return f"text is {type(value).__name__}, not a string"
-    return "" if repair_text(value).strip() else "empty text"
-
-
-def _label_problem(value: object) -> str:
-    if _is_missing(value):
-        return "no label"
-    if not isinstance(value, str | bool | int | float) and not hasattr(value, "item"):
-        return f"label is {type(value).__name__}, not a name or a number"
-    return "" if label_text(value) else "empty label"
-
-
-def _is_missing(value: object) -> bool:
-    # pandas' markers go by name: this room does not import pandas.
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    return isinstance(value, float) and math.isnan(value)
-
-
-def repair_text(text: str) -> str:
-    """The text without what no tokenizer takes: NUL becomes a space, half a surrogate pair U+FFFD."""
-    text = text.replace("\0", " ")
-    return text if text.isascii() else text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
-
-
-def label_text(value: object) -> str:
-    """The name a label goes by: 1, 1.0 and "1" are one class, True is "true".
-
-    Example: label_text(1.0) -> "1"; label_text(" R&B, <soul> ") -> "R&B, <soul>"
-    """
-    value = value.item() if hasattr(value, "item") else value  # pyright: ignore[reportAttributeAccessIssue]
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return str(value).strip()
-
-
-def sorted_label_names(labels: Sequence[str]) -> tuple[str, ...]:
-    """Distinct labels: numbers by size, names by alphabet."""
-    distinct = set(labels)
-    numeric = all(label.lstrip("+-").isdecimal() for label in distinct)
-    return tuple(sorted(distinct, key=(lambda label: (int(label), label)) if numeric else None))
-
-
 def label_ids(table: Table, rows: LabelledRows, ids: Mapping[str, int]) -> tuple[int, ...]:
     """The labels as class numbers; a label that is no class is an error with its place."""
     unknown = [i for i, label in enumerate(rows.labels) if label not in ids]
     if unknown:
         places = [f"{table.place(rows.rows[i])} ({rows.labels[i]!r})" for i in unknown]
-        raise ValueError(f"unknown label at {list_places(places)}; known are {', '.join(map(repr, list(ids)[:20]))}")
+        raise ValueError(f"unknown label at {list_places(places)}; known are {quoted(ids)}")
     return tuple(ids[label] for label in rows.labels)
 
 
 def text_split(table: Table, rows: LabelledRows, ids: Mapping[str, int]) -> TextSplit:
     """The rows as a split, with the identities that the table's `identity:` columns hold."""
-    identities = {
-        name.removeprefix(IDENTITY_PREFIX): _numbers(table, values, rows.rows)
-        for name, values in table.columns.items()
-        if name.startswith(IDENTITY_PREFIX)
-    }
+    identities: dict[str, tuple[float, ...]] = {}
+    for column, values in table.columns.items():
+        if not column.startswith(IDENTITY_PREFIX):
+            continue
+        name = column.removeprefix(IDENTITY_PREFIX).strip()
+        if not name:
+            raise ValueError(f"{table.source}: column {column!r} names no identity; write {IDENTITY_PREFIX}<name>")
+        if name in identities:
+            raise ValueError(f"{table.source} has two columns for identity {name!r}; rename one")
+        identities[name] = _shares(table, column, values, rows.rows)
     return TextSplit(rows.texts, label_ids(table, rows, ids), identities or None)
 
 
-def _numbers(table: Table, values: Sequence[Any], rows: Sequence[int]) -> tuple[float, ...]:
-    """Cells as numbers, blanks as NaN."""
+def _shares(table: Table, column: str, values: Sequence[Any], rows: Sequence[int]) -> tuple[float, ...]:
+    """Cells as numbers from 0 to 1, blanks as NaN."""
     try:
-        return tuple(math.nan if values[i] in (None, "") else float(values[i]) for i in rows)
+        shares = tuple(math.nan if values[i] in (None, "") else float(values[i]) for i in rows)
     except (TypeError, ValueError):
-        # Not one by one from the start: the largest set has 43 million cells.
-        return tuple(math.nan if values[i] in (None, "") else as_float(values[i], table, i) for i in rows)
+        shares = (math.inf,)
+    numbers = np.array(shares)
+    if not ((numbers < 0) | (numbers > 1)).any():
+        return shares
+    # Not one by one from the start: the largest set has 43 million cells.
+    return tuple(_share(table, column, values[i], i) for i in rows)
+
+
+def _share(table: Table, column: str, value: Any, row: int) -> float:
+    if is_missing(value) or isinstance(value, str) and not value.strip():
+        return math.nan
+    try:
+        share = float(value)
+    except (TypeError, ValueError):
+        share = math.inf
+    if math.isnan(share) or 0 <= share <= 1:
+        return share
+    raise ValueError(
+        f"{table.place(row)}: column {column!r} holds {value!r:.60}; give a number from 0 to 1, or a blank for unknown"
+    )
 
 
 def as_float(value: object, table: Table, row: int) -> float:
@@ -202,7 +181,7 @@ def as_float(value: object, table: Table, row: int) -> float:
     try:
         return float(value)  # pyright: ignore[reportArgumentType]
     except (TypeError, ValueError):
-        raise ValueError(f"{table.place(row)}: {value!r} is not a number") from None
+        raise ValueError(f"{table.place(row)}: {value!r:.60} is not a number") from None
 
 
 def class_notes(names: Sequence[str], train: Sequence[int], test: Sequence[int] | None) -> list[str]:

@@ -6,7 +6,8 @@ import io
 import json
 import threading
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from splade.suggest import did_you_mean
 
 _csv_limit = threading.Lock()
 MAX_PLACES = 5
+MAX_NAMES = 20
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson")
 
 
@@ -32,15 +34,15 @@ class Table:
         return len(self.numbers)
 
     def place(self, row: int) -> str:
-        """`reviews.csv:17`, or `DataFrame row 17`."""
+        """`reviews.csv:17`, or `train DataFrame row 17`."""
         return f"{self.source}{':' if self.is_file else ' row '}{self.numbers[row]}"
 
     def column(self, name: str) -> Sequence[object]:
         """One column; an unknown name is an error that lists the columns seen."""
         if name not in self.columns:
-            seen = ", ".join(map(repr, self.columns)) or "none"
             raise ValueError(
-                f"{self.source} has no column {name!r}{did_you_mean(name, self.columns)} Columns seen: {seen}"
+                f"{self.source} has no column {name!r}{did_you_mean(name, self.columns)} "
+                f"Columns seen: {quoted(self.columns) or 'none'}"
             )
         return self.columns[name]
 
@@ -102,6 +104,16 @@ def list_places(places: Sequence[str]) -> str:
     return ", ".join(places[:MAX_PLACES]) + (f" and {more} more" if more > 0 else "")
 
 
+def quoted(names: Iterable[object]) -> str:
+    """Names from a file for a message: control characters made visible, long names and long lists cut.
+
+    Example: ["text", "\\x1b[31m"] -> "'text', '\\\\x1b[31m'"
+    """
+    names = list(names)
+    more = len(names) - MAX_NAMES
+    return ", ".join(f"{name!r:.60}" for name in names[:MAX_NAMES]) + (f" and {more} more" if more > 0 else "")
+
+
 def _csv_records(source: str, text: str) -> Iterator[tuple[int, list[str]]]:
     """(first line, fields) of each record; a quoted field may span lines."""
     header = text.split("\n", 1)[0]
@@ -146,15 +158,28 @@ def _table_of_records(source: str, records: Iterator[tuple[int, list[str]]], col
         if not rows:
             raise ValueError(f"{source} is empty; it needs a header line and rows")
         columns = [name.strip() or f"column {i}" for i, name in enumerate(rows.pop(0)[1], start=1)]
-    if twice := {name for name in columns if list(columns).count(name) > 1}:
-        raise ValueError(f"{source} has more than one column named {sorted(twice)}; rename one")
+    refuse_twins(source, columns)
     if ragged := [f"{source}:{line} ({len(fields)} fields)" for line, fields in rows if len(fields) != len(columns)]:
         raise ValueError(
-            f"every row needs {len(columns)} fields ({', '.join(columns)}), not so at {list_places(ragged)}; "
+            f"every row needs {len(columns)} fields ({quoted(columns)}), not so at {list_places(ragged)}; "
             f"put quotes around a text that holds the separator"
         )
     by_column = zip(*(fields for _, fields in rows), strict=True) if rows else ((),) * len(columns)
     return Table(source, dict(zip(columns, by_column, strict=True)), [line for line, _ in rows])
+
+
+def refuse_twins(source: str, columns: Iterable[str]) -> None:
+    """An error if two columns have one name."""
+    if twice := sorted(name for name, count in Counter(columns).items() if count > 1):
+        raise ValueError(f"{source} has more than one column named {quoted(twice)}; rename one")
+
+
+def table_of_dicts(
+    source: str, records: Sequence[Mapping[str, object]], numbers: Sequence[int], is_file: bool
+) -> Table:
+    """One row per record, one column per key that any of them has; what a record lacks is None."""
+    names = dict.fromkeys(name for record in records for name in record)
+    return Table(source, {name: [record.get(name) for record in records] for name in names}, numbers, is_file)
 
 
 def _read_jsonl(source: str, text: str) -> Table:
@@ -170,6 +195,8 @@ def _read_jsonl(source: str, text: str) -> Table:
             raise ValueError(
                 f"{source}:{number} is not JSON ({error.msg} at column {error.colno}); write one object per line"
             ) from error
+        except ValueError as error:
+            raise ValueError(f"{source}:{number} holds a number too long to read; put it in quotes") from error
         except RecursionError as error:
             raise ValueError(f"{source}:{number} is nested too deeply; write one flat object per line") from error
         if not isinstance(record, dict):
@@ -180,5 +207,4 @@ def _read_jsonl(source: str, text: str) -> Table:
         numbers.append(number)
     if not records:
         raise ValueError(f"{source} is empty; write one JSON object per line")
-    names = dict.fromkeys(name for record in records for name in record)
-    return Table(source, {name: [record.get(name) for record in records] for name in names}, numbers)
+    return table_of_dicts(source, records, numbers, is_file=True)

@@ -141,7 +141,7 @@ def encode_tags(tags: Sequence[str], tag_names: Sequence[str], place: str = "the
     ids = {name: i for i, name in enumerate(tag_names)}
     for position, tag in enumerate(tags):
         if tag not in ids:
-            known = ", ".join(tag_names)
+            known = ", ".join(map(repr, tag_names))
             raise ValueError(f"{place}, word {position}: tag {tag!r} is unknown{did_you_mean(tag, ids)} Known: {known}")
     return [ids[tag] for tag in tags]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from splade.data.layouts import Tables, find_file, find_optional, one_hot
 from splade.data.rows import IDENTITY_PREFIX, as_float
-from splade.data.table import Table, list_places, read_table, read_text
+from splade.data.table import Table, list_places, quoted, read_table, read_text
 
 CIVIL_IDENTITIES = (
     "male",
@@ -78,7 +78,7 @@ def prepare_civilcomments(table: Table) -> Table:
     if missing:
         raise ValueError(
             f"{table.source} lacks {len(missing)} of the 24 identity columns ({', '.join(missing[:3])}, ...): a bias "
-            f"audit is not possible. Columns seen: {', '.join(table.columns)}. Use the Jigsaw CSV with identities"
+            f"audit is not possible. Columns seen: {quoted(table.columns)}. Use the Jigsaw CSV with identities"
         )
     identities = {f"{IDENTITY_PREFIX}{name}": table.column(name) for name in CIVIL_IDENTITIES}
     return Table(

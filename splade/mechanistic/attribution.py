@@ -48,10 +48,14 @@ def identity_error(state: CircuitState) -> Float[Tensor, "*batch"]:
 
     `|logit - sum(attr) - b_eff| / max(1, sum |attr|)`: at most 1e-5 in fp32 and 1e-10 in fp64.
     """
+    # Words that are active nowhere in the batch contribute nothing: leave their columns out.
+    active = (state.sparse_vector != 0).reshape(-1, len(state.word_vectors)).any(0).nonzero().flatten()
+    strengths, vectors = state.sparse_vector[..., active], state.word_vectors[active]
     worst = torch.zeros_like(state.logits[..., 0])
+    only = torch.zeros_like(worst, dtype=torch.long)
     for index in range(state.logits.shape[-1]):
-        classes = torch.full(worst.shape, index, device=worst.device, dtype=torch.long)
-        attributions = attribute(state, classes)
+        row = state.readout[..., index : index + 1, :] @ vectors.T
+        attributions = compute_attribution_tensor(strengths, row, only)
         gap = (state.logits[..., index] - attributions.sum(-1) - state.b_eff[..., index]).abs()
         worst = worst.maximum(gap / attributions.abs().sum(-1).clamp(min=1))
     return worst

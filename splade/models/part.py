@@ -6,4 +6,4 @@ from pydantic import BaseModel, ConfigDict
 class PartConfig(BaseModel):
     """Settings of one part. Unknown keys are refused, values are checked, nothing changes after construction."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)

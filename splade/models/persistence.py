@@ -4,6 +4,7 @@ A saved folder holds `model.safetensors`, `config.json` and the tokenizer's file
 version, the parts, the backbone's architecture, the labels, and the SHA-256 of every other file.
 """
 
+import hashlib
 import json
 import os
 import shutil
@@ -15,6 +16,7 @@ import torch
 from pydantic import Field, ValidationError
 from safetensors.torch import save_file
 from torch import Tensor, nn
+from transformers import PreTrainedTokenizerBase
 
 import splade
 from splade.fetch import sha256_of
@@ -25,6 +27,8 @@ from splade.models.part import PartConfig
 
 FORMAT_VERSION = 1
 WEIGHTS, CONFIG = "model.safetensors", "config.json"
+SAVED_DTYPES = {torch.float32: "F32", torch.bool: "BOOL", torch.int64: "I64"}
+"""What a saved model is made of, by torch's name and safetensors'."""
 
 
 class SavedModel(PartConfig):
@@ -42,13 +46,39 @@ class SavedModel(PartConfig):
     """Label names of each head, in the order of its logits."""
     sha256: dict[str, str] = Field(min_length=1)
     """Hash of every other file in the folder."""
+    own_sha256: str = ""
+    """Hash of the rest of this file, so that swapped labels or settings are noticed."""
+
+    def digest(self) -> str:
+        """What `own_sha256` must be."""
+        body = self.model_dump(mode="json", exclude={"own_sha256"})
+        return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+
+
+def require_saveable(folder: str | Path) -> Path:
+    """The folder with links followed, if a model may be saved there: new, empty, or holding a saved model alone.
+
+    Worth calling before a long training, so that the place is known to be good.
+    """
+    target = Path(folder).expanduser().resolve()
+    if target.exists() and not target.is_dir():
+        raise ValueError(f"{target} is a file; choose a folder to save the model in")
+    if target.is_dir():
+        names = {path.name for path in target.iterdir()}
+        known = {CONFIG, *_read_config(target).sha256} if CONFIG in names else set()
+        if strangers := sorted(names - known):
+            raise ValueError(f"{target} holds other files ({strangers[0]}); choose an empty or new folder")
+    existing = next(path for path in (target, *target.parents) if path.exists())
+    if not os.access(existing, os.W_OK):
+        raise PermissionError(f"cannot write to {existing}; choose another folder to save the model in")
+    return target
 
 
 def save_pretrained(model: LexicalSAE, folder: str | Path) -> Path:
     """Write the model to a folder, whole or not at all; an older model in that place is replaced."""
-    target = Path(folder)
-    if target.exists() and any(target.iterdir()) and not (target / CONFIG).is_file():
-        raise ValueError(f"{target} holds other files; choose an empty or new folder to save the model in")
+    target = require_saveable(folder)
+    if odd := next((n for n, t in _named_tensors(model).items() if t.dtype not in SAVED_DTYPES), None):
+        raise ValueError(f"tensor {odd!r} is not in single precision; call model.float() before saving")
     target.parent.mkdir(parents=True, exist_ok=True)
     work = _new_sibling(target)
     try:
@@ -62,7 +92,8 @@ def save_pretrained(model: LexicalSAE, folder: str | Path) -> Path:
             labels=model.labels,
             sha256={path.name: sha256_of(path) for path in sorted(work.iterdir()) if path.is_file()},
         )
-        (work / CONFIG).write_text(saved.model_dump_json(indent=2) + "\n", encoding="utf-8")
+        signed = saved.model_copy(update={"own_sha256": saved.digest()})
+        (work / CONFIG).write_text(signed.model_dump_json(indent=2) + "\n", encoding="utf-8")
         # safetensors writes for the owner alone; a model may be read like any other file here.
         (work / WEIGHTS).chmod((work / CONFIG).stat().st_mode)
         _flush(work)
@@ -74,26 +105,54 @@ def save_pretrained(model: LexicalSAE, folder: str | Path) -> Path:
 
 def from_pretrained(folder: str | Path) -> LexicalSAE:
     """The saved model, in evaluation mode on the CPU; a damaged, mixed-up or foreign folder is refused."""
-    source = Path(folder)
+    source = Path(folder).expanduser()
     saved = _read_config(source)
-    for name, expected in saved.sha256.items():
-        path = source / name
-        if not path.is_file():
-            raise ValueError(f"{path} is missing; the folder is incomplete, copy or save the model again")
-        if (found := sha256_of(path)) != expected:
-            raise ValueError(
-                f"{path} is not the file that was saved (SHA-256 {found[:12]}…, expected {expected[:12]}…); "
-                "it was changed, truncated or swapped: restore the folder"
-            )
+    if saved.digest() != saved.own_sha256:
+        raise ValueError(f"{source / CONFIG} was changed after it was saved (SHA-256 differs); restore the folder")
+    _check_files(source, saved.sha256)
+    _check_vocabulary(source / WEIGHTS, saved.backbone.get("vocab_size"))
     tokenizer = load_tokenizer(source)
     with torch.device("meta"):
-        outline = LexicalSAE(saved.parts, backbone_from_config(saved.backbone, tokenizer), saved.labels)
-    _check_header(source / WEIGHTS, {name: tensor.shape for name, tensor in _named_tensors(outline).items()})
-    model = LexicalSAE(saved.parts, backbone_from_config(saved.backbone, tokenizer), saved.labels)
+        outline = _build(source, saved, tokenizer)
+    _check_header(source / WEIGHTS, _named_tensors(outline))
+    model = _build(source, saved, tokenizer)
     with open_safetensors(source / WEIGHTS) as file, torch.no_grad():
         for name, tensor in _named_tensors(model).items():
             tensor.copy_(file.get_tensor(name))
     return model.eval()
+
+
+def _build(source: Path, saved: SavedModel, tokenizer: PreTrainedTokenizerBase) -> LexicalSAE:
+    try:
+        return LexicalSAE(saved.parts, backbone_from_config(saved.backbone, tokenizer), saved.labels)
+    # What transformers raises for a senseless architecture is of many kinds, and all mean the same here.
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise ValueError(f"{source / CONFIG} describes no model that can be built ({reason})") from error
+
+
+def _check_files(source: Path, expected: dict[str, str]) -> None:
+    """The folder holds the saved files, each unchanged, and no other."""
+    found = {path.name for path in source.iterdir()} - {CONFIG}
+    for name in sorted(found | expected.keys() | {WEIGHTS}):
+        path = source / name
+        if name not in found:
+            raise ValueError(f"{path} is missing; the folder is incomplete, copy or save the model again")
+        if name not in expected:
+            raise ValueError(f"{path} was not saved with this model; move it elsewhere")
+        if (digest := sha256_of(path)) != expected[name]:
+            raise ValueError(
+                f"{path} is not the file that was saved (SHA-256 {digest[:12]}…, expected {expected[name][:12]}…); "
+                "it was changed, truncated or swapped: restore the folder"
+            )
+
+
+def _check_vocabulary(path: Path, size: Any) -> None:
+    """Some tensor must have a row per word: a made-up vocabulary size is refused before it costs memory."""
+    with open_safetensors(path) as file:
+        rows = {file.get_slice(name).get_shape()[0] for name in file.keys() if file.get_slice(name).get_shape()}  # noqa: SIM118
+    if size not in rows:
+        raise ValueError(f"config.json asks for {size!r} words, but no tensor in {path} has so many rows")
 
 
 def _named_tensors(model: nn.Module) -> dict[str, Tensor]:
@@ -131,14 +190,18 @@ def _read_config(folder: Path) -> SavedModel:
         raise ValueError(f"{path}: {place}: {first['msg']}; restore the folder") from error
 
 
-def _check_header(path: Path, expected: dict[str, torch.Size]) -> None:
-    """Compare names and shapes in the file's header with the model's, reading no tensor."""
+def _check_header(path: Path, outline: dict[str, Tensor]) -> None:
+    """Compare names, shapes and types in the file's header with the model's, reading no tensor."""
     with open_safetensors(path) as file:
-        found = {name: torch.Size(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
+        slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
+        found = {name: f"{piece.get_dtype()} {tuple(piece.get_shape())}" for name, piece in slices.items()}
+    expected = {name: f"{SAVED_DTYPES[tensor.dtype]} {tuple(tensor.shape)}" for name, tensor in outline.items()}
     for name in sorted(found.keys() | expected.keys()):
         if found.get(name) != expected.get(name):
-            shapes = [tuple(s) if s is not None else "absent" for s in (found.get(name), expected.get(name))]
-            raise ValueError(f"{path}: tensor {name!r} is {shapes[0]}, but config.json asks for {shapes[1]}")
+            asked = expected.get(name, "absent")
+            raise ValueError(
+                f"{path}: tensor {name!r} is {found.get(name, 'absent')}, but config.json asks for {asked}"
+            )
 
 
 def _flush(folder: Path) -> None:

@@ -1,6 +1,7 @@
 """Five recipes, one per generation of the method: each fixes every part."""
 
 from collections.abc import Callable
+from typing import Any
 
 from splade.config.schema import Recipe
 from splade.recipes.anchored import anchored
@@ -15,9 +16,9 @@ RECIPES: dict[str, Callable[[], Recipe]] = {
 }
 
 
-def recipe_by_name(name: str) -> Recipe:
+def recipe_by_name(name: Any) -> Recipe:
     """The recipe's full settings."""
-    if name not in RECIPES:
+    if not isinstance(name, str) or name not in RECIPES:
         raise ValueError(
             f"recipe {name!r} is unknown{did_you_mean(str(name), RECIPES)} Choose from {', '.join(RECIPES)}"
         )

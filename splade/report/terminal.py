@@ -40,7 +40,7 @@ def _words_table(explanation: Explanation, top: int) -> Table:
     if rest:
         total = sum(word.contribution for word in rest)
         table.add_row(Text(f"{len(rest)} other words", style="dim"), f"{total:+.2f}", "")
-    table.add_row(Text("before any word", style="dim"), f"{explanation.bias:+.2f}", "")
+    table.add_row(Text("bias at this input", style="dim"), f"{explanation.bias:+.2f}", "")
     return table
 
 

@@ -20,10 +20,8 @@ def open_about(model: LexicalSAE, batches: Iterable[Batch], words_per_text: int)
     device = next(model.parameters()).device
     tops, texts = [], 0
     for batch in batches:
-        document = model.encode_document(batch.input_ids.to(device), batch.attention_mask.to(device))
-        if document.max_logits is None:
-            raise ValueError("calibration needs max pooling; attention pooling has no greatest logit")
-        can_open = document.max_logits.masked_fill(model.gate.closed, -torch.inf)
+        greatest = model.max_logits(batch.input_ids.to(device), batch.attention_mask.to(device))
+        can_open = greatest.masked_fill(model.gate.closed, -torch.inf)
         # The cut lies among the strongest words of each text; the rest need not be kept.
         tops.append(can_open.topk(min(10 * words_per_text, can_open.shape[1]), dim=1).values.flatten().cpu())
         texts += len(batch.rows)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -37,7 +38,7 @@ def fit(
 ) -> None:
     """Train the model in place and leave it in evaluation mode.
 
-    The input embedding stays as it is: the decoder is tied to it, and words keep their meaning with it.
+    Input embedding and decoder stay as they are: words keep their meaning with them.
     """
     device = next(model.parameters()).device
     generator = np.random.default_rng(settings.seed)
@@ -46,7 +47,7 @@ def fit(
     if model.gate.offset is not None:
         chosen = [texts.batch(sample[start : start + settings.batch_size]) for start in starts]
         open_about(model, chosen, 3 * settings.active_target)
-    model.backbone.decoder.weight.requires_grad_(False)
+    frozen = _frozen_embeddings(model)
     optimiser, schedule = _optimiser(model, settings, steps=settings.epochs * -(-len(texts) // settings.batch_size))
     batches = [b for _ in range(settings.epochs) for b in shuffled_buckets(texts, settings.batch_size, generator)]
     targets = torch.tensor(list(labels), device=device)
@@ -66,20 +67,34 @@ def fit(
         schedule.step()
         active = float((document.sparse_vector.detach() > 0).sum(-1).float().mean())
         on_step(Step("training", done, len(batches), {"loss": loss_ce.item(), "active words": active}))
+    for weight in frozen:
+        weight.requires_grad_(True)
     model.eval()
+
+
+def _frozen_embeddings(model: LexicalSAE) -> list[nn.Parameter]:
+    """Input embedding and decoder, one tensor in most models, made to stay as they are."""
+    frozen = [model.backbone.encoder.get_input_embeddings().weight, model.backbone.decoder.weight]  # pyright: ignore[reportCallIssue]
+    for weight in frozen:
+        weight.requires_grad_(False)
+    return frozen
+
+
+def parameter_groups(model: LexicalSAE, settings: FitSettings) -> list[dict[str, Any]]:
+    """Every parameter that learns, once: encoder, gate, and the rest (expander, pool, heads)."""
+    own = {id(p): settings.encoder_lr for p in model.backbone.parameters()}
+    own |= {id(p): settings.gate_lr for p in model.gate.parameters()}
+    learning = [p for p in model.parameters() if p.requires_grad]
+    rates = (settings.encoder_lr, settings.gate_lr, settings.head_lr)
+    groups = {rate: [p for p in learning if own.get(id(p), settings.head_lr) == rate] for rate in rates}
+    return [{"params": parameters, "lr": rate} for rate, parameters in groups.items()]
 
 
 def _optimiser(
     model: LexicalSAE, settings: FitSettings, steps: int
 ) -> tuple[torch.optim.Optimizer, torch.optim.lr_scheduler.LRScheduler]:
-    """AdamW with one learning rate each for encoder, gate and head; 6 % warm-up, then linear decay."""
-    parts = {
-        settings.encoder_lr: [p for p in model.backbone.parameters() if p.requires_grad],
-        settings.gate_lr: list(model.gate.parameters()),
-        settings.head_lr: [*model.heads.parameters(), *model.pool.parameters()],
-    }
-    groups = [{"params": parameters, "lr": lr} for lr, parameters in parts.items()]
-    optimiser = torch.optim.AdamW(groups, weight_decay=0.01, fused=True)
+    """AdamW with 6 % warm-up, then linear decay."""
+    optimiser = torch.optim.AdamW(parameter_groups(model, settings), weight_decay=0.01, fused=True)
     warmup = max(1, round(0.06 * steps))
     schedule = torch.optim.lr_scheduler.LambdaLR(
         optimiser, lambda step: min((step + 1) / warmup, max(0.0, (steps - step) / max(1, steps - warmup)))

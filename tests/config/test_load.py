@@ -118,11 +118,30 @@ def test_a_part_of_another_kind_replaces_the_recipes_part_whole():
         ("vpe: {enabled: true, token_ids: [1, 1]}", "twice"),
         ("evaluation: {seeds: [1, 1]}", "names a seed twice"),
         ("evaluation: {seeds: []}", "evaluation.seeds"),
+        ("seed: -1", r"evaluation\.seeds\.0 is -1"),
+        ("seed: true", r"evaluation\.seeds\.0 is True"),
+        ("data: {train_samples: yes}", r"data\.train_samples is True"),
+        ("model: {max_length: '64'}", r"model\.max_length is '64'"),
+        ("model: {gate: {kind: drelu, initial_threshold: .nan}}", r"initial_threshold .*finite"),
+        ("recipe: [anchored]", "recipe .* is unknown"),
+        ("training: {max_epoch: 3}", r"training is unknown\. Known keys"),
+        ("a: &x [1]\nb: *x", "aliases are not allowed"),
+        ("model: " + "[" * 3000, "nested too deeply"),
     ],
 )
 def test_a_slip_is_refused_with_place_and_remedy(text, message):
     with pytest.raises(ValueError, match=message):
         parse_config(text, "here.yaml")
+
+
+def test_numbers_in_scientific_notation_are_numbers():
+    assert parse_config("model: {gate: {bandwidth: 3e-4}}").model.gate.bandwidth == pytest.approx(0.0003)
+
+
+def test_a_huge_value_is_shown_shortened():
+    with pytest.raises(ValueError, match="seeds") as caught:
+        parse_config("seed: '" + "x" * 100_000 + "'")
+    assert len(str(caught.value)) < 500
 
 
 def test_missing_and_undecodable_files_are_named(tmp_path):

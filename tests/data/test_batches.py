@@ -59,6 +59,16 @@ def test_buckets_hold_every_row_once_longest_first(texts, batch_size):
     assert all(len(bucket) <= batch_size for bucket in buckets)
 
 
+def test_shuffled_buckets_put_texts_of_similar_length_together():
+    texts = ["good " * (1 + i % 40) for i in range(400)]
+    tokenised = tokenise(tiny.wordpiece(), texts, 64)
+    buckets = shuffled_buckets(tokenised, 8, np.random.default_rng(0))
+    spread = [max(ls) - min(ls) for b in buckets for ls in [[len(tokenised.ids[row]) for row in b]]]
+    assert max(spread) <= 3
+    first_lengths = [len(tokenised.ids[b[0]]) for b in buckets]
+    assert first_lengths != sorted(first_lengths)
+
+
 @given(st.integers(1, 60), st.integers(1, 7), st.integers(0, 99))
 def test_shuffled_buckets_hold_every_row_once_and_repeat_with_the_seed(rows, batch_size, seed):
     tokenised = tokenise(tiny.wordpiece(), (TEXTS * 12)[:rows], 64)

@@ -182,8 +182,64 @@ def test_what_is_not_data_is_refused(rows, error, message):
 
 
 def test_a_frame_with_a_column_twice_is_refused():
-    with pytest.raises(ValueError, match="two columns of one name"):
-        read_text_dataset(pd.DataFrame([["a", "b"]], columns=["text", "text"]))
+    with pytest.raises(ValueError, match="train DataFrame has more than one column named 'text'; rename one"):
+        read_text_dataset(pd.DataFrame([["a", "b", "c"]], columns=["text", "text", "label"]))
+
+
+def test_a_list_of_dicts_reads_like_json_lines():
+    rows = [{"id": i, "words": text, "kind": label} for i, (text, label) in enumerate(pairs())]
+    del rows[7]["kind"]
+    with pytest.raises(ValueError, match=r"train list row 7 \(no label\)"):
+        read_text_dataset(rows, text_column="words", label_column="kind")
+    rows[7]["kind"] = "bad"
+    dataset = read_text_dataset((row for row in rows), text_column="words", label_column="kind")
+    assert dataset.train == read_text_dataset(pairs()).train
+    with pytest.raises(ValueError, match="row 40 is .'oops', 'good'.; give a dict like the first row"):
+        read_text_dataset([*rows, ("oops", "good")])
+
+
+def test_a_frame_beside_a_folder_is_the_split_it_is_given_as(tmp_path):
+    write_csv(tmp_path / "train.csv", pairs())
+    write_csv(tmp_path / "dev.csv", pairs(2))
+    frame = pd.DataFrame([("unseen", "good"), ("new", "bad")], columns=["text", "label"])
+    dataset = read_text_dataset(tmp_path, validation=frame, test=frame.iloc[::-1])
+    assert dataset.validation.texts == ("unseen", "new")
+    assert dataset.test.texts == ("new", "unseen")
+
+
+def test_a_folder_given_as_a_split_is_called_a_folder(tmp_path):
+    with pytest.raises(FileNotFoundError, match="is a folder; give a file for test"):
+        read_text_dataset(pairs(), test=tmp_path)
+
+
+ANSI = "\x1b[31mred\u202e"
+
+
+@pytest.mark.parametrize(
+    ("header", "row", "options"),
+    [
+        (f"text,{ANSI}", "a,b,c", {}),
+        (f"text,{ANSI},{ANSI}", "a,b,c", {}),
+        (f"id,{ANSI},kind", "1,a,b", {}),
+        (f"text,{ANSI}", "a,b", {"label_column": "label"}),
+        ("text,label", f"a,{ANSI}", {}),
+        (f"text,label,identity:{ANSI}", f"a,b,{ANSI}", {}),
+    ],
+)
+def test_control_characters_of_a_file_reach_no_message(tmp_path, header, row, options):
+    path = tmp_path / "a.csv"
+    path.write_text(f"{header}\n{row}\n")
+    with pytest.raises(ValueError, match=r"\\x1b\[31mred\\u202e") as error:
+        read_text_dataset(path, **options)
+    assert str(error.value).isprintable()
+
+
+def test_a_message_does_not_repeat_a_whole_text(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("x" * 100_000 + ",b,c\na,b,c\n")
+    with pytest.raises(ValueError, match="which column is the text") as error:
+        read_text_dataset(path)
+    assert len(str(error.value)) < 1000
 
 
 def test_a_folder_needs_one_train_file(tmp_path):

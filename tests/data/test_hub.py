@@ -80,6 +80,30 @@ def test_banking77_reads_names_from_either_copy(hub):
     assert from_features.test == from_column.test
 
 
+@pytest.mark.parametrize("unlabelled", [-1, None])
+@pytest.mark.parametrize("name", ["banking77", "imdb"])
+def test_unlabelled_rows_are_left_out_not_the_last_class(hub, name, unlabelled):
+    def make(n, split):
+        columns = labelled(n, split)
+        columns["label"][:3] = [unlabelled] * 3
+        return columns
+
+    spec = TEXT_DATASETS[name]
+    assert spec.hub is not None
+    put(hub, spec.hub.ids[0][0], make, features={"label": SimpleNamespace(names=["first", "second"])})
+    dataset = load_text_dataset(name)
+    assert len(dataset.test) == 17
+    assert sum(dataset.test.labels) == 9
+    assert any(note.startswith("left out 3 unusable rows") and "no label" in note for note in dataset.notes)
+
+
+def test_a_class_number_without_a_name_is_refused_with_its_row(hub):
+    features = {"label": SimpleNamespace(names=["first"])}
+    put(hub, "mteb/banking77", labelled, features=features)
+    with pytest.raises(FileNotFoundError, match=r"mteb/banking77\[train\] row 1: 'label' holds 1, .*1 names"):
+        load_text_dataset("banking77")
+
+
 def test_civilcomments_needs_its_identities(hub):
     def make(n, split):
         toxicity = [0.5 * (i % 2) for i in range(n)]
@@ -122,6 +146,9 @@ def test_conll_tags_get_their_names(hub):
     assert dataset.tag_names == tuple(names)
     assert dataset.test.tags == (("B-PER", "I-PER", "O"),) * 4
     assert len(dataset.validation) == 3
+    put(hub, "lhoestq/conll2003", lambda n, _: {"tokens": [["Lee"]] * n, "ner_tags": [[-1]] * n}, features=features)
+    with pytest.raises(FileNotFoundError, match=r"row 0: 'ner_tags' holds -1"):
+        load_tagged_dataset("conll2003")
 
 
 def test_every_failed_id_is_told(hub):

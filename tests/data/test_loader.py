@@ -66,7 +66,9 @@ def test_a_folder_without_the_files_says_what_it_holds(tmp_path):
 def test_a_file_where_a_folder_belongs_is_refused(tmp_path, name):
     path = tmp_path / "file"
     path.write_text("")
-    with pytest.raises((OSError, ValueError), match="file"):
+    with pytest.raises(
+        NotADirectoryError, match=rf"file is not a folder; {name} needs a folder with .* give its path as the name"
+    ):
         load_text_dataset(name, path=path)
 
 
@@ -75,8 +77,6 @@ def test_unknown_names_get_a_suggestion():
         load_text_dataset("sst-2")
     with pytest.raises(ValueError, match="'zzzz' is unknown. Known"):
         load_text_dataset("zzzz")
-    with pytest.raises(ValueError, match="is unknown"):
-        load_text_dataset("sst-2", path="anywhere")
 
 
 def test_a_path_that_is_not_there_is_called_a_path():
@@ -99,6 +99,29 @@ def test_own_files_load_by_path(tmp_path):
     tagged = tmp_path / "mine.conll"
     tagged.write_text("".join(f"Ann{i} B-PER\nran O\n\n" for i in range(50)))
     assert len(load_tagged_dataset(tagged, train_samples=12).train) == 12
+
+
+@pytest.mark.parametrize("name", ["mine", "sst-2", "my reviews, 2024"])
+def test_a_name_of_ones_own_goes_with_a_path(tmp_path, name):
+    path = tmp_path / "my.csv"
+    folders.write_csv(path, [(t, i % 2) for i, t in enumerate(folders.invented(100))], header=("words", "stars"))
+    dataset = load_text_dataset(name, path=path, label_column="stars")
+    assert dataset.name == name
+    assert dataset.test == load_text_dataset(path).test
+    tagged = tmp_path / "mine.conll"
+    tagged.write_text("".join(f"Ann{i} B-PER\nran O\n\n" for i in range(50)))
+    assert load_tagged_dataset(name, path=tagged).name == name
+
+
+def test_a_name_of_ones_own_goes_with_a_folder(tmp_path):
+    folders.write_csv(tmp_path / "train.csv", [(t, i % 2) for i, t in enumerate(folders.invented(100))], ("text", "y"))
+    assert load_text_dataset("mine", path=tmp_path).name == "mine"
+    assert load_text_dataset(tmp_path).name == tmp_path.name
+
+
+def test_a_missing_path_of_ones_own_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match="no file or folder .*gone.csv"):
+        load_text_dataset("mine", path=tmp_path / "gone.csv")
 
 
 def test_columns_of_a_named_set_are_fixed():

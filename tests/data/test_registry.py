@@ -84,7 +84,7 @@ def test_civilcomments_keeps_24_identities_and_blanks_as_unknown(tmp_path):
 def test_civilcomments_without_identities_is_refused(tmp_path):
     folders.write_csv(tmp_path / "train.csv", [(0.1, "text", 1.0)], header=("toxicity", "comment_text", "male"))
     with pytest.raises(
-        ValueError, match=r"lacks 23 of the 24 identity columns.*Columns seen: toxicity, comment_text, male"
+        ValueError, match=r"lacks 23 of the 24 identity columns.*Columns seen: 'toxicity', 'comment_text', 'male'"
     ):
         load_text_dataset("civilcomments", path=tmp_path)
 

@@ -119,13 +119,43 @@ def test_gated_jumprelu_uses_the_sigmoid_for_the_step_in_logit_and_threshold(z):
         torch.testing.assert_close(gate.theta.grad, -(z.relu() * kernel).sum(0))
 
 
-def test_open_probability_integrates_the_kernel():
+@given(z=tensors(7, SIZE, low=-4, high=6))
+def test_open_probability_is_the_integral_of_the_kernel(z):
+    """Sigmoid: s(u). Rectangle of width one: u + 1/2, cut to [0, 1]. With u = (z - theta) / width."""
+    width, theta = 0.7, 2.0
+    u = (z - theta) / width
+    expected = {"sigmoid": 1 / (1 + torch.exp(-u)), "rectangle": torch.clamp(u + 0.5, 0, 1)}
+    inside = (z > theta - width / 2) & (z < theta + width / 2)
+    p = expected["sigmoid"]
+    slope = {"sigmoid": p * (1 - p) / width, "rectangle": inside / width}
     for kernel in ("sigmoid", "rectangle"):
-        gate = JumpReLUGate.Config(initial_threshold=2.0, bandwidth=0.7, kernel=kernel).build(SIZE).double().eval()
-        z = torch.linspace(0.1, 5, 200, dtype=torch.float64)[:, None].repeat(1, SIZE).requires_grad_()
-        gate(z).open_prob.sum().backward()
-        total = z.grad[:, 0].sum() * (4.9 / 199)
-        assert total == pytest.approx(1.0, abs=0.12)
+        gate = JumpReLUGate.Config(initial_threshold=theta, bandwidth=width, kernel=kernel).build(SIZE).double().eval()
+        leaf = z.clone().requires_grad_()
+        found = gate(leaf).open_prob
+        torch.testing.assert_close(found, expected[kernel], atol=1e-6, rtol=1e-6)
+        found.sum().backward()
+        torch.testing.assert_close(leaf.grad, slope[kernel].double(), atol=1e-6, rtol=1e-6)
+        # The step's own surrogate uses the same kernel.
+        gate.zero_grad()
+        gate(z).gate_mask.sum().backward()
+        pull = -(slope[kernel].double() * (z > 0)).sum(0) * theta
+        if (z > 0).all():
+            torch.testing.assert_close(gate.log_theta.grad, pull, atol=1e-6, rtol=1e-6)
+
+
+def test_words_far_below_zero_are_not_almost_open():
+    gate = JumpReLUGate.Config(initial_threshold=0.1, kernel="rectangle").build(1000).train()
+    z = torch.full((4, 1000), -8.0)
+    z[:, :40] = 12.0
+    output = gate(z)
+    assert gate.logit_spread > 2
+    assert output.open_prob.sum(-1).tolist() == [40.0] * 4
+
+
+@given(z=tensors(5, SIZE))
+def test_drelu_open_probability_is_the_sigmoid_of_the_excess(z):
+    gate = build("drelu")
+    torch.testing.assert_close(gate(z).open_prob, 1 / (1 + torch.exp(-(z - gate.theta))))
 
 
 def test_kernel_width_follows_the_spread_of_real_logits_not_of_padding():

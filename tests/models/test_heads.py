@@ -134,10 +134,24 @@ def test_centred_contribution_of_two_classes_is_half_the_difference():
     torch.testing.assert_close(attribute_centred(state, torch.zeros(3, dtype=torch.long)), (first - second) / 2)
 
 
-def test_identity_error_sees_a_wrong_decomposition():
+@pytest.mark.parametrize("wrong_class", range(CLASSES))
+def test_identity_error_sees_a_wrong_decomposition_of_any_class(wrong_class):
     state = build("relu")(torch.rand(3, SIZE, dtype=torch.float64))
-    broken = CircuitState(state.logits, state.sparse_vector, state.readout, state.word_vectors, state.b_eff + 0.5)
+    b_eff = state.b_eff.clone()
+    b_eff[:, wrong_class] += 0.5
+    broken = CircuitState(state.logits, state.sparse_vector, state.readout, state.word_vectors, b_eff)
     assert (identity_error(broken) > 1e-3).all()
+
+
+@pytest.mark.parametrize("kind", HEADS)
+def test_heads_compute_in_full_precision_while_autocast_runs(kind):
+    head, s = build(kind, torch.float32), torch.rand(3, SIZE)
+    expected = head(s).logits
+    with torch.autocast("cpu", dtype=torch.float16):
+        found = head(s.half().float()).logits
+        same = head(s).logits
+    assert found.dtype == torch.float32
+    assert torch.equal(same, expected)
 
 
 def test_no_tensor_of_hidden_by_vocabulary_per_text_is_made():

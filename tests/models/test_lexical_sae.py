@@ -142,6 +142,39 @@ def test_training_sends_a_gradient_to_every_part():
     assert not {name for name in silent if not name.startswith("heads.tag")}
 
 
+def test_longest_text_is_the_configs_wish_within_the_backbones_limit():
+    assert tiny.model(ModelConfig(max_length=12)).max_length == 12
+    assert tiny.model(ModelConfig(max_length=500)).max_length == 64
+
+
+def test_words_are_masked_before_the_head_in_training_only():
+    model = tiny.model(settings(masking={"low": 1.0, "high": 1.0}))
+    words = torch.rand(2, len(model.dimensions))
+    assert (model.decide(words, "classify").sparse_vector > 0).any()
+    assert (model.train().decide(words, "classify").sparse_vector == 0).all()
+
+
+def test_topk_does_not_cut_in_training():
+    model = tiny.model(settings(topk_per_position=1))
+    ids, mask = tiny.batch()
+    with torch.no_grad():
+        cut = model.encode_document(ids, mask).sparse_vector
+        whole = model.train().encode_document(ids, mask).sparse_vector
+    assert (cut > 0).sum() < (whole > 0).sum()
+
+
+@pytest.mark.parametrize(("gate", "pool"), list(itertools.product(GATES, POOLS)))
+def test_gate_of_a_document_is_the_gate_of_its_greatest_logits(gate, pool):
+    model = tiny.model(settings(gate, pool))
+    ids, mask = tiny.batch()
+    with torch.no_grad():
+        found = model.encode_document(ids, mask).gate
+        expected = model.gate(model.word_logits(ids, mask).amax(1))
+        torch.testing.assert_close(model.max_logits(ids, mask), model.word_logits(ids, mask).amax(1))
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-5)
+
+
 def test_a_missing_head_is_named():
     model = LexicalSAE(ModelConfig(), tiny.backbone(), {"classify": ["no", "yes"]})
     with pytest.raises(ValueError, match="no head 'tag'; it has: classify"):
@@ -150,7 +183,12 @@ def test_a_missing_head_is_named():
 
 @pytest.mark.parametrize(
     ("labels", "message"),
-    [({}, "at least one head"), ({"classify": ["one"]}, "two labels"), ({"classify": ["a", "a"]}, "twice")],
+    [
+        ({}, "at least one head"),
+        ({"classify": ["one"]}, "two labels"),
+        ({"classify": ["a", "a"]}, "twice"),
+        ({"a.b": ["x", "y"]}, "plain name"),
+    ],
 )
 def test_impossible_labels_are_refused(labels, message):
     with pytest.raises(ValueError, match=message):

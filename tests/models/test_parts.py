@@ -111,12 +111,17 @@ class TestVirtualExpander:
         others = [i for i in range(self.vocabulary.size) if i not in (self.bank, self.film)]
         assert torch.equal(wide[..., others], logits[..., others])
 
-    def test_the_choice_of_sense_learns(self):
+    def test_the_choice_of_sense_learns_as_if_the_softmax_had_chosen(self):
         _, expander = self.build()
-        hidden, logits = torch.randn(4, 8), torch.randn(4, self.vocabulary.size) + 3
-        wide = expander(hidden, logits)
-        wide[wide.isfinite()].sum().backward()
-        assert expander.scores.weight.grad.abs().sum() > 0
+        hidden, logits = torch.randn(4, 8), torch.randn(4, 2) + 3
+        slots = expander.slot_logits(hidden, logits)
+        slots[slots.isfinite()].sum().backward()
+        found = expander.scores.weight.grad.clone()
+        expander.zero_grad()
+        probabilities = expander.scores(hidden).unflatten(-1, (2, 3)).softmax(-1)
+        (probabilities.amax(-1) * logits).sum().backward()
+        torch.testing.assert_close(found, expander.scores.weight.grad)
+        assert found.abs().sum() > 0
 
     def test_slots_are_named_after_their_word(self):
         config, _ = self.build()

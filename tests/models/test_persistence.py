@@ -8,7 +8,7 @@ from safetensors.torch import load_file, save_file
 from splade.fetch import sha256_of
 from splade.models.backbone import backbone_from_config
 from splade.models.config import ModelConfig
-from splade.models.persistence import CONFIG, WEIGHTS, from_pretrained, save_pretrained
+from splade.models.persistence import CONFIG, WEIGHTS, SavedModel, from_pretrained, save_pretrained
 from tests import tiny
 
 BANK = tiny.wordpiece().convert_tokens_to_ids("bank")
@@ -79,11 +79,35 @@ def test_failed_save_keeps_the_old_model(saved, monkeypatch):
     assert [path.name for path in saved.parent.iterdir()] == ["model"]
 
 
-def test_saving_over_a_folder_of_other_files_is_refused(tmp_path):
+@pytest.mark.parametrize("config", [None, '{"my": "app"}'])
+def test_saving_over_a_folder_of_other_files_is_refused(tmp_path, config):
     (tmp_path / "thesis.txt").write_text("do not lose me")
-    with pytest.raises(ValueError, match="holds other files"):
+    if config:
+        (tmp_path / CONFIG).write_text(config)
+    with pytest.raises(ValueError, match="holds other files|format version"):
         save_pretrained(tiny.model(), tmp_path)
     assert (tmp_path / "thesis.txt").read_text() == "do not lose me"
+
+
+def test_notes_beside_a_saved_model_are_not_swept_away(saved):
+    (saved / "notes.md").write_text("mine")
+    with pytest.raises(ValueError, match=r"holds other files \(notes\.md\)"):
+        save_pretrained(tiny.model(), saved)
+    assert (saved / "notes.md").read_text() == "mine"
+
+
+def test_saving_to_a_file_is_refused(tmp_path):
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(ValueError, match="is a file"):
+        save_pretrained(tiny.model(), tmp_path / "file")
+
+
+def test_saving_through_a_link_fills_the_folder_behind_it(tmp_path):
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "disk")
+    save_pretrained(tiny.model(), tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "disk" / WEIGHTS).is_file()
 
 
 def test_one_flipped_weight_byte_is_refused(saved):
@@ -124,7 +148,9 @@ def test_shapes_are_checked_before_anything_is_allocated(saved, monkeypatch):
         return backbone_from_config(*arguments)
 
     monkeypatch.setattr("splade.models.persistence.backbone_from_config", build)
-    with pytest.raises(ValueError, match=r"'heads\.classify\.class_bias' is \(99,\), but config\.json asks for \(3,\)"):
+    with pytest.raises(
+        ValueError, match=r"'heads\.classify\.class_bias' is F32 \(99,\), but config\.json asks for F32 \(3,\)"
+    ):
         from_pretrained(saved)
     assert built_on == ["meta"]
 
@@ -143,9 +169,10 @@ def test_foreign_tensor_is_refused(saved):
         (lambda c: c.update(format_version=99), "format version 99"),
         (lambda c: c.update(surprise=1), "surprise"),
         (lambda c: c["parts"].update(gate={"kind": "mystery"}), "parts.gate"),
+        (lambda c: c["labels"].update(classify=["positive", "neutral", "negative"]), "changed after it was saved"),
     ],
 )
-def test_config_of_another_format_is_refused(saved, change, message):
+def test_a_changed_config_is_refused(saved, change, message):
     config = json.loads((saved / CONFIG).read_text())
     change(config)
     (saved / CONFIG).write_text(json.dumps(config))
@@ -153,11 +180,67 @@ def test_config_of_another_format_is_refused(saved, change, message):
         from_pretrained(saved)
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda c: c["backbone"].pop("model_type"), "describes no model"),
+        (lambda c: c["backbone"].update(model_type=["bert"]), "describes no model"),
+        (lambda c: c["backbone"].update(hidden_size="big"), "describes no model"),
+        (lambda c: c["backbone"].update(vocab_size=10**10), "asks for 10000000000 words"),
+        (lambda c: c["labels"].update({"a.b": ["x", "y"]}), "cannot be named so"),
+        (lambda c: c["labels"].update({"keys": ["x", "y"]}), "cannot be named so"),
+        (lambda c: c["sha256"].pop(WEIGHTS), "was not saved with this model"),
+        (lambda c: c["sha256"].update({"../secret": "0" * 64}), "missing"),
+    ],
+)
+def test_a_config_made_up_to_do_harm_is_refused(saved, change, message):
+    config = json.loads((saved / CONFIG).read_text())
+    change(config)
+    _sign(saved, config)
+    with pytest.raises(ValueError, match=message):
+        from_pretrained(saved)
+
+
+def test_a_file_that_was_not_saved_with_the_model_is_refused(saved):
+    (saved / "added_tokens.json").write_text('{"evil": 7}')
+    with pytest.raises(ValueError, match=r"added_tokens\.json was not saved with this model"):
+        from_pretrained(saved)
+
+
+@pytest.mark.parametrize("convert", ["double", "bfloat16"])
+def test_a_model_in_another_precision_is_not_saved_as_if_nothing_happened(convert, tmp_path):
+    with pytest.raises(ValueError, match="single precision"):
+        save_pretrained(getattr(tiny.model(), convert)(), tmp_path / "model")
+
+
+def test_a_tensor_of_another_type_is_refused(saved):
+    weights = load_file(saved / WEIGHTS)
+    weights["gate.closed"] = weights["gate.closed"].float()
+    save_file(weights, saved / WEIGHTS)
+    _rehash(saved)
+    with pytest.raises(ValueError, match=r"'gate\.closed' is F32 .* asks for BOOL"):
+        from_pretrained(saved)
+
+
 def test_code_named_in_a_config_is_never_loaded(saved):
     config = json.loads((saved / CONFIG).read_text())
     config["backbone"]["auto_map"] = {"AutoModelForMaskedLM": "evil.Model"}
-    (saved / CONFIG).write_text(json.dumps(config))
+    _sign(saved, config)
     assert type(from_pretrained(saved).backbone.encoder).__name__ == "BertModel"
+
+
+def test_failed_swap_puts_the_old_model_back(saved, monkeypatch):
+    before, rename = sha256_of(saved / WEIGHTS), type(saved).rename
+
+    def refuse_new(path, target):
+        if path.name.startswith(".model-") and target == saved:
+            raise OSError(5, "Input/output error")
+        return rename(path, target)
+
+    monkeypatch.setattr(type(saved), "rename", refuse_new)
+    with pytest.raises(OSError, match="Input/output"):
+        save_pretrained(tiny.model(), saved)
+    assert sha256_of(saved / WEIGHTS) == before
 
 
 def test_a_folder_that_is_no_model_is_refused(tmp_path):
@@ -177,4 +260,10 @@ def test_model_can_be_moved_to_a_path_with_spaces(saved, tmp_path):
 def _rehash(folder):
     config = json.loads((folder / CONFIG).read_text())
     config["sha256"][WEIGHTS] = sha256_of(folder / WEIGHTS)
-    (folder / CONFIG).write_text(json.dumps(config))
+    _sign(folder, config)
+
+
+def _sign(folder, config):
+    """Write a config whose own hash is right, as somebody who knows the format could."""
+    unsigned = SavedModel.model_validate({**config, "own_sha256": ""})
+    (folder / CONFIG).write_text(json.dumps({**config, "own_sha256": unsigned.digest()}))

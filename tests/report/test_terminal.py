@@ -32,7 +32,7 @@ def test_panel_shows_label_words_remainder_and_bias():
         "-9.00",
         "7 other words",
         "-4.00",
-        "before any word",
+        "bias at this input",
     ):
         assert expected in output
     assert "word3" not in output
@@ -49,7 +49,7 @@ def test_a_text_that_was_cut_says_so():
 
 
 def test_a_text_without_words_still_shows():
-    assert "before any word" in rendered(explanation_panel(explanation(words=())))
+    assert "bias at this input" in rendered(explanation_panel(explanation(words=())))
 
 
 @pytest.mark.parametrize(

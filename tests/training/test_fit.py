@@ -3,10 +3,8 @@ import torch
 
 from splade.data.batches import tokenise
 from splade.models.config import ModelConfig
-from splade.models.layers.activation import JumpReLUGate
-from splade.models.layers.masking import WordMasking
 from splade.training.calibrate import open_about
-from splade.training.fit import FitSettings, fit
+from splade.training.fit import FitSettings, fit, parameter_groups
 from tests import tiny
 
 GOOD = ["a good film", "the acting was wonderful", "great plot and good acting", "a very good movie"]
@@ -14,14 +12,16 @@ BAD = ["a bad film", "the acting was terrible", "awful plot and boring acting", 
 TEXTS, LABELS = (GOOD + BAD) * 6, ([0] * 4 + [2] * 4) * 6
 
 
-def anchored_model():
-    gate = JumpReLUGate.Config(initial_threshold=0.1, kernel="rectangle", offset=True, bandwidth=0.5)
-    return tiny.model(ModelConfig(gate=gate, masking=WordMasking.Config()))
+def anchored_model(**others):
+    gate = {"kind": "jumprelu", "initial_threshold": 0.1, "kernel": "rectangle", "offset": True, "bandwidth": 0.5}
+    parts = {"gate": gate, "masking": {"low": 0.1, "high": 0.3}, **others}
+    return tiny.model(ModelConfig.model_validate(parts))
 
 
 @pytest.mark.parametrize("wanted", [3, 10, 25])
-def test_calibration_opens_the_wanted_number_of_words(wanted):
-    model = anchored_model()
+@pytest.mark.parametrize("others", [{}, {"pool": "attention"}, {"topk_per_position": 40}], ids=str)
+def test_calibration_opens_the_wanted_number_of_words(wanted, others):
+    model = anchored_model(**others)
     texts = tokenise(model.tokenizer, TEXTS, 16)
     batches = [texts.batch(list(range(len(texts))))]
     open_about(model, batches, wanted)
@@ -56,6 +56,37 @@ def test_fit_learns_a_separable_task_and_reports_every_step():
     assert steps[-1].figures["active words"] < steps[0].figures["active words"]
     assert torch.equal(model.backbone.decoder.weight, embedding)
     assert not model.training
+
+
+@pytest.mark.parametrize("others", [{}, {"pool": "attention"}, {"expander": {"token_ids": (15,)}}], ids=str)
+@pytest.mark.parametrize("encoder_lr", [5e-5, 1e-3])
+def test_every_parameter_that_learns_is_in_one_group(others, encoder_lr):
+    model = anchored_model(**others)
+    groups = parameter_groups(model, FitSettings(encoder_lr=encoder_lr, head_lr=1e-3))
+    listed = [id(p) for group in groups for p in group["params"]]
+    assert sorted(listed) == sorted(id(p) for p in model.parameters() if p.requires_grad)
+    rates = {id(p): group["lr"] for group in groups for p in group["params"]}
+    assert {rates[id(p)] for p in model.gate.parameters()} == {5e-3}
+    assert {rates[id(p)] for p in model.backbone.parameters()} == {encoder_lr}
+
+
+def test_a_lower_target_leaves_fewer_words_active():
+    counts = []
+    for target in (4, 40):
+        model = anchored_model()
+        texts = tokenise(model.tokenizer, TEXTS, 16)
+        steps = []
+        open_first = FitSettings(epochs=6, batch_size=8, active_target=target, encoder_lr=1e-3, gate_lr=2e-2)
+        fit(model, texts, LABELS, open_first, steps.append)
+        # Relative to what calibration opened, so that only training can make the difference.
+        counts.append(steps[-1].figures["active words"] / steps[0].figures["active words"])
+    assert counts[0] < 0.6 * counts[1]
+
+
+def test_embeddings_learn_again_after_the_fit():
+    model = anchored_model()
+    fit(model, tokenise(model.tokenizer, TEXTS[:8], 16), LABELS[:8], FitSettings(epochs=1, batch_size=8))
+    assert model.backbone.decoder.weight.requires_grad
 
 
 def test_the_same_seed_gives_the_same_weights():

@@ -240,7 +240,7 @@ def test_missing_file_folder_and_single_document_are_refused(tmp_path):
     with pytest.raises(IsADirectoryError, match="is a folder"):
         scan_text(tmp_path)
     (tmp_path / "one.txt").write_text("a good film", encoding="utf-8")
-    with pytest.raises(ValueError, match="single document"):
+    with pytest.raises(ValueError, match="holds 1 document"):
         split_text([tmp_path / "one.txt"], vocabulary, tokens=9, held_out_tokens=9, longest=9, seed=0)
 
 

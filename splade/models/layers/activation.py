@@ -160,8 +160,8 @@ class JumpReLUGate(Gate):
         width = self.config.bandwidth * self.logit_spread
         kernel = _KERNELS[self.config.kernel]
         activated, gate_mask = _JumpStep.apply(r, theta, width, kernel)
-        # A padded or unchosen slot (-inf) is not "almost open" just because relu lifts it to zero.
-        open_prob = kernel.cumulative((r - theta) / width) * z.isfinite()
+        # Of z, not of relu(z): a word far below zero is not "almost open" at a small threshold.
+        open_prob = kernel.cumulative((z - theta) / width)
         return GateOutput(activated, gate_mask, open_prob)
 
     @torch.no_grad()
