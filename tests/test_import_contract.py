@@ -34,6 +34,7 @@ LAYERS: list[list[str]] = [
     ["circuits.losses", "circuits.trackers"],
     ["mechanistic.attribution"],
     ["circuits.core"],
+    ["circuits.sparse_code"],
     ["data", "vocab"],
     ["suggest", "device", "fetch", "progress"],
     ["types"],

@@ -26,6 +26,8 @@ def repair_text(text: str) -> str:
 
 def is_missing(value: object) -> bool:
     """None, NaN of any number type, and the gaps of pandas."""
+    if isinstance(value, str):
+        return False  # Nearly every cell: the checks below would take as long as reading the file.
     # pandas' markers go by name: this room does not import pandas.
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
@@ -95,6 +97,6 @@ def sorted_label_names(labels: Iterable[str]) -> tuple[str, ...]:
 def _plain(value: Any) -> Any:
     """The Python value of a numpy or torch number; anything else is itself."""
     # A time in nanoseconds would come out as a bare number.
-    if isinstance(value, np.datetime64 | np.timedelta64) or getattr(value, "ndim", None) != 0:
+    if getattr(value, "ndim", None) != 0 or isinstance(value, np.datetime64 | np.timedelta64):
         return value
     return value.item()

@@ -109,7 +109,10 @@ def _table_of_list(rows: list[Any], role: str) -> Table:
         if not fits:
             wanted = "dict like the first row" if has_keys else "(text, label) pair"
             raise ValueError(f"{role} row {number} is {row!r:.60}; give a {wanted}")
-    records = rows if has_keys else [{"text": text, "label": label} for text, label in rows]
+    if has_keys:
+        records = [{str(key): value for key, value in row.items()} for row in rows]
+    else:
+        records = [{"text": text, "label": label} for text, label in rows]
     return table_of_dicts(f"{role} list", records, range(len(rows)), is_file=False)
 
 

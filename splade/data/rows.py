@@ -81,7 +81,7 @@ def choose_columns(table: Table, text: str | None, label: str | None) -> tuple[s
     if guessed_text == guessed_label:
         raise ValueError(f"{table.source}: text and label are both column {guessed_text!r}; name two columns")
     guesses = [("text", text, guessed_text), ("label", label, guessed_label)]
-    notes = tuple(f"guessed: {kind} column {found!r}" for kind, named, found in guesses if named is None)
+    notes = tuple(f"guessed: {kind} column {found!r:.60}" for kind, named, found in guesses if named is None)
     return guessed_text, guessed_label, notes
 
 

@@ -61,7 +61,7 @@ def _by_split_column(table: Table) -> Tables:
     rows: dict[str, list[int]] = {"train": [], "val": [], "test": []}
     for i, split in enumerate(table.column("split")):
         if split not in rows:
-            raise ValueError(f"{table.place(i)}: split {split!r} is unknown; known are {', '.join(rows)}")
+            raise ValueError(f"{table.place(i)}: split {split!r:.60} is unknown; known are {', '.join(rows)}")
         rows[str(split)].append(i)
     if not rows["train"]:
         raise ValueError(f"{table.source} has no row with split 'train'")
@@ -160,7 +160,11 @@ def _open_hatexplain_official(posts: Mapping[str, Any], divisions: Mapping[str, 
                 share = sum(target in a["target"] for a in annotators) / len(annotators)
                 columns[f"{IDENTITY_PREFIX}{target}"].append(share)
         tables.append(Table(f"{source} ({name})", columns, range(len(columns["text"])), is_file=False))
-    notes = (f"left out {len(ties)} posts without a majority label: {list_places(ties)}",) if ties else ()
+    notes = (
+        (f"left out {len(ties)} posts without a majority label: {list_places([repr(post_id) for post_id in ties])}",)
+        if ties
+        else ()
+    )
     return Tables(*tables, notes=notes)
 
 

@@ -19,7 +19,8 @@ from splade.training.calibrate import open_about
 class FitSettings:
     """How to fit; the defaults suit a few thousand short texts on a CPU."""
 
-    epochs: int = 2
+    epochs: int | None = None
+    """Passes over the texts; None makes as many as give 200 steps, at least one and at most ten."""
     batch_size: int = 32
     active_target: int = 100
     """Active words per text to steer towards."""
@@ -48,8 +49,9 @@ def fit(
         chosen = [texts.batch(sample[start : start + settings.batch_size]) for start in starts]
         open_about(model, chosen, 3 * settings.active_target)
     frozen = _frozen_embeddings(model)
-    optimiser, schedule = _optimiser(model, settings, steps=settings.epochs * -(-len(texts) // settings.batch_size))
-    batches = [b for _ in range(settings.epochs) for b in shuffled_buckets(texts, settings.batch_size, generator)]
+    epochs = settings.epochs or min(10, max(1, round(200 * settings.batch_size / max(1, len(texts)))))
+    batches = [b for _ in range(epochs) for b in shuffled_buckets(texts, settings.batch_size, generator)]
+    optimiser, schedule = _optimiser(model, settings, steps=len(batches))
     targets = torch.tensor(list(labels), device=device)
     model.train()
     for done, rows in enumerate(batches, start=1):

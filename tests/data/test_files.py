@@ -223,7 +223,7 @@ ANSI = "\x1b[31mred\u202e"
         (f"id,{ANSI},kind", "1,a,b", {}),
         (f"text,{ANSI}", "a,b", {"label_column": "label"}),
         ("text,label", f"a,{ANSI}", {}),
-        (f"text,label,identity:{ANSI}", f"a,b,{ANSI}", {}),
+        (f"text,label,identity:{ANSI}", f"a,b,{ANSI}\nc,d,0", {}),
     ],
 )
 def test_control_characters_of_a_file_reach_no_message(tmp_path, header, row, options):

@@ -1,0 +1,62 @@
+"""The active words of a batch, written compactly: what inference, explanation and evaluation pass around.
+
+A dense [B, V] vector holds some hundred numbers in thirty thousand places. Here they stand one after another, text
+after text: entries `offsets[b]` up to `offsets[b + 1]` belong to text b.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class SparseCode:
+    """Ids, strengths and winning positions of the active words of a batch of texts."""
+
+    ids: Int[Tensor, " K"]
+    """Dimensions, ascending within a text."""
+    values: Float[Tensor, " K"]
+    """Strength of each, never zero."""
+    positions: Int[Tensor, " K"]
+    """Token position that gave the strength; -1 where several did (attention pooling)."""
+    offsets: Int[Tensor, " B1"]
+    """Where each text begins, and at the end the number of entries."""
+    size: int
+    """V, the number of dimensions."""
+
+    @classmethod
+    def from_dense(
+        cls, sparse_vector: Float[Tensor, "B V"], positions: Int[Tensor, " K"] | None = None
+    ) -> "SparseCode":
+        """The non-zero entries of dense vectors; `positions` one per entry, row by row."""
+        rows, ids = sparse_vector.nonzero(as_tuple=True)
+        counts = torch.bincount(rows, minlength=len(sparse_vector))
+        offsets = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
+        if positions is None:
+            positions = torch.full_like(ids, -1)
+        return cls(ids, sparse_vector[rows, ids], positions, offsets, sparse_vector.shape[-1])
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def rows(self) -> Int[Tensor, " K"]:
+        """The text each entry belongs to."""
+        return torch.repeat_interleave(torch.arange(len(self), device=self.offsets.device), self.counts)
+
+    @property
+    def counts(self) -> Int[Tensor, " B"]:
+        """Number of active words of each text."""
+        return self.offsets.diff()
+
+    def text(self, index: int) -> slice:
+        """Where the entries of one text stand."""
+        return slice(int(self.offsets[index]), int(self.offsets[index + 1]))
+
+    def dense(self) -> Float[Tensor, "B V"]:
+        """The dense vectors back."""
+        dense = self.values.new_zeros(len(self), self.size)
+        dense[self.rows, self.ids] = self.values
+        return dense
