@@ -3,13 +3,17 @@
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
 import splade
+
+if TYPE_CHECKING:  # imported late, so that --help does not wait for torch
+    from splade.config.schema import ExperimentConfig
+    from splade.pipelines import TrainedRun
 
 app = typer.Typer(
     name="lexical-sae",
@@ -40,7 +44,7 @@ def quickstart(
 
     settings = {"experiment_name": "quickstart", "data": {"dataset_name": "movie_snippets"}}
     run = _train(build_config(settings), out, device)
-    _show_three(run.model, run.dataset.test.texts)
+    _show_three(run)
     console.print(_next_steps(out))
 
 
@@ -82,7 +86,7 @@ def train(
         settings = build_config({"experiment_name": name, "output_dir": f"results/{name}", "data": source})
     folder = out or Path(settings.output_dir) / "model"
     run = _train(settings, folder, device)
-    _show_three(run.model, run.dataset.test.texts)
+    _show_three(run)
     console.print(_next_steps(folder))
 
 
@@ -104,7 +108,7 @@ def explain(
         console.print(explanation_panel(explanation, top))
 
 
-def _train(config, out: Path, device: str):  # noqa: ANN001, ANN202 - imported late to keep --help quick
+def _train(config: "ExperimentConfig", out: Path, device: str) -> "TrainedRun":
     from splade.models.persistence import require_saveable, save_pretrained
     from splade.pipelines import setup_and_train
     from splade.report.progress import ProgressBars
@@ -135,12 +139,16 @@ def _train(config, out: Path, device: str):  # noqa: ANN001, ANN202 - imported l
     return run
 
 
-def _show_three(model, texts) -> None:  # noqa: ANN001
+def _show_three(run: "TrainedRun") -> None:
     from splade import inference
     from splade.report.terminal import explanation_panel
 
-    readable = [text for text in texts if 40 <= len(text) <= 240] or list(texts)
-    for explanation in inference.explain(model, readable[:3]):
+    test = run.dataset.test
+    short = [row for row, text in enumerate(test.texts) if 40 <= len(text) <= 240] or range(len(test))
+    # One of each class first, so that not all three are of a kind.
+    first_of_class = {test.labels[row]: row for row in reversed(short)}
+    chosen = dict.fromkeys([*first_of_class.values(), *short])
+    for explanation in inference.explain(run.model, [test.texts[row] for row in chosen][:3]):
         console.print(explanation_panel(explanation))
 
 

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, get_args
 
 import yaml
-from yaml.composer import ComposerError
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
+from yaml.composer import ComposerError
 
 from splade.config.schema import ExperimentConfig
 from splade.models.layers.virtual_expander import VirtualExpander
