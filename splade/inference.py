@@ -7,10 +7,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from splade.circuits.core import CircuitState
+from splade.circuits.core import SparseCircuitState
+from splade.circuits.sparse_code import SparseCode
 from splade.data.batches import length_buckets, tokenise
 from splade.explanation import Explanation, WordContribution
-from splade.mechanistic.attribution import attribute_centred, identity_error
+from splade.mechanistic.attribution import attribute_code, code_identity_error
 from splade.models.lexical_sae import CLASSIFY, LexicalSAE
 
 
@@ -24,9 +25,9 @@ def explain(model: LexicalSAE, texts: Any, batch_size: int = 32) -> list[Explana
     explanations: dict[int, Explanation] = {}
     for rows in length_buckets(tokenised, batch_size):
         batch = tokenised.batch(rows)
-        state = model.classify_document(batch.input_ids.to(device), batch.attention_mask.to(device))
+        code = model.encode_sparse(batch.input_ids.to(device), batch.attention_mask.to(device))
         chosen = [(texts[row], tokenised.tokens_cut[row]) for row in rows]
-        explanations.update(zip(rows, _explain_batch(model, state, chosen), strict=True))
+        explanations.update(zip(rows, _explain_batch(model, model.read(code), chosen), strict=True))
     return [explanations[row] for row in range(len(texts))]
 
 
@@ -37,19 +38,21 @@ def _listed(texts: Any) -> list[Any]:
     return list(texts)
 
 
-def _explain_batch(model: LexicalSAE, state: CircuitState, texts: Sequence[tuple[str, int]]) -> Iterator[Explanation]:
+def _explain_batch(
+    model: LexicalSAE, state: SparseCircuitState, texts: Sequence[tuple[str, int]]
+) -> Iterator[Explanation]:
     labels = state.logits.argmax(-1)
-    contributions = attribute_centred(state, labels)
+    contributions = attribute_code(state, labels, centred=True)
     probabilities = state.logits.softmax(-1)
     biases = state.b_eff - state.b_eff.mean(-1, keepdim=True)
-    errors = identity_error(state)
+    errors = code_identity_error(state)
     for row, (text, tokens_cut) in enumerate(texts):
         label = int(labels[row])
         yield Explanation(
             text=text,
             label=model.labels[CLASSIFY][label],
             probability=float(probabilities[row, label]),
-            words=_active_words(model, state.sparse_vector[row], contributions[row]),
+            words=_active_words(model, state.code, row, contributions),
             bias=float(biases[row, label]),
             identity_error=float(errors[row]),
             tokens_cut=tokens_cut,
@@ -57,10 +60,15 @@ def _explain_batch(model: LexicalSAE, state: CircuitState, texts: Sequence[tuple
 
 
 def _active_words(
-    model: LexicalSAE, strengths: Float[Tensor, " V"], contributions: Float[Tensor, " V"]
+    model: LexicalSAE, code: SparseCode, row: int, contributions: Float[Tensor, " K"]
 ) -> tuple[WordContribution, ...]:
-    """The active words, the most telling first."""
-    ids = strengths.nonzero().flatten()
-    ids = ids[contributions[ids].abs().argsort(descending=True, stable=True)].tolist()
-    named = [(model.dimensions[i], float(strengths[i]), float(contributions[i])) for i in ids]
-    return tuple(WordContribution(d.name, d.kind, strength, value) for d, strength, value in named)
+    """The active words of one text, the most telling first."""
+    here = code.text(row)
+    order = contributions[here].abs().argsort(descending=True, stable=True)
+    entries = zip(code.ids[here][order].tolist(), code.values[here][order].tolist(), strict=True)
+    values = contributions[here][order].tolist()
+    named = [(model.dimensions[i], strength) for i, strength in entries]
+    return tuple(
+        WordContribution(dimension.name, dimension.kind, strength, value)
+        for (dimension, strength), value in zip(named, values, strict=True)
+    )

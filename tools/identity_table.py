@@ -22,10 +22,7 @@ def errors(gate: str, pool: str, head: str, topk: int, dtype: torch.dtype, batch
     torch.manual_seed(0)
     parts = {"gate": {"kind": gate, "offset": True}, "pool": pool, "head": head, "topk_per_position": topk}
     model = LexicalSAE(ModelConfig.model_validate(parts), load_backbone(), LABELS).eval()
-    if pool == "max" and topk == 0:
-        open_about(model, [batch], 100)
-    else:
-        model.gate.offset.fill_(-8.0)  # type: ignore[union-attr]
+    open_about(model, [batch], 100)
     model = model.to(dtype)
     sequence = model(batch.input_ids, batch.attention_mask)
     document = model.classify(sequence, batch.attention_mask)

@@ -7,6 +7,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from splade.circuits.sparse_code import SparseCode
+
 
 @dataclass(frozen=True)
 class CircuitState:
@@ -41,6 +43,17 @@ class CircuitState:
 
     def __iter__(self) -> Iterator[Tensor]:
         return iter((self.logits, self.sparse_vector, self.W_eff, self.b_eff))
+
+
+@dataclass(frozen=True)
+class SparseCircuitState:
+    """The same decisions for texts given as a `SparseCode`: nothing in it has a place for every word of every text."""
+
+    logits: Float[Tensor, "B C"]
+    code: SparseCode
+    readout: Float[Tensor, "B C H"]
+    word_vectors: Float[Tensor, "V H"]
+    b_eff: Float[Tensor, "B C"]
 
 
 SequenceCircuitState = CircuitState

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from splade.circuits.core import CircuitState
+from splade.circuits.core import CircuitState, SparseCircuitState
 
 
 def compute_attribution_tensor(
@@ -41,6 +41,30 @@ def attribute_centred(state: CircuitState, class_indices: Int[Tensor, "*batch"])
     centred = state.readout - state.readout.mean(-2, keepdim=True)
     row = centred.take_along_dim(class_indices[..., None, None], dim=-2) @ state.word_vectors.T
     return compute_attribution_tensor(state.sparse_vector, row, torch.zeros_like(class_indices))
+
+
+def attribute_code(
+    state: SparseCircuitState, class_indices: Int[Tensor, " B"], *, centred: bool
+) -> Float[Tensor, " K"]:
+    """Contribution of every active word of a batch, in the order of the code; class-centred if asked."""
+    readout = state.readout - state.readout.mean(-2, keepdim=True) if centred else state.readout
+    rows = readout.take_along_dim(class_indices[:, None, None], dim=-2).squeeze(-2)
+    weights = (state.word_vectors[state.code.ids] * rows[state.code.rows]).sum(-1)
+    only = torch.zeros((), dtype=torch.long, device=weights.device)
+    return compute_attribution_tensor(state.code.values.to(weights.dtype), weights[None], only)
+
+
+def code_identity_error(state: SparseCircuitState) -> Float[Tensor, " B"]:
+    """`identity_error` of a sparse state."""
+    worst = torch.zeros_like(state.logits[:, 0])
+    for index in range(state.logits.shape[-1]):
+        classes = torch.full_like(worst, index, dtype=torch.long)
+        attributions = attribute_code(state, classes, centred=False)
+        total = torch.zeros_like(worst).index_add_(0, state.code.rows, attributions)
+        size = torch.zeros_like(worst).index_add_(0, state.code.rows, attributions.abs())
+        gap = (state.logits[:, index] - total - state.b_eff[:, index]).abs()
+        worst = worst.maximum(gap / size.clamp(min=1))
+    return worst
 
 
 def identity_error(state: CircuitState) -> Float[Tensor, "*batch"]:

@@ -11,8 +11,10 @@ import torch
 from jaxtyping import Float
 from pydantic import Field
 from torch import Tensor, nn
+from torch.nn.functional import embedding_bag
 
-from splade.circuits.core import CircuitState
+from splade.circuits.core import CircuitState, SparseCircuitState
+from splade.circuits.sparse_code import SparseCode
 from splade.models.layers.bcos import alignment, unit_rows
 from splade.models.part import PartConfig
 
@@ -48,13 +50,22 @@ class ReluHead(nn.Module):
     def forward(self, sparse_vector: Float[Tensor, "*batch V"]) -> CircuitState:
         with torch.autocast(sparse_vector.device.type, enabled=False):
             s = sparse_vector.to(self.word_vectors.dtype)
-            hidden = s @ self.word_vectors + self.hidden_bias
-            is_on = hidden > 0
-            # (W2 * D) @ W1, not W2 @ (D * W1): the second makes a [B, H, V] tensor.
-            readout = self.class_weights * is_on[..., None, :]
-            logits = hidden.relu() @ self.class_weights.T + self.class_bias
-            b_eff = readout @ self.hidden_bias + self.class_bias
+            logits, readout, b_eff = self._decide(s @ self.word_vectors)
             return CircuitState(logits, s, readout, self.word_vectors, b_eff)
+
+    def read(self, code: SparseCode) -> SparseCircuitState:
+        """The same decisions from the rows of the active words alone."""
+        with torch.autocast(code.values.device.type, enabled=False):
+            logits, readout, b_eff = self._decide(weighted_rows(self.word_vectors, code))
+            return SparseCircuitState(logits, code, readout, self.word_vectors, b_eff)
+
+    def _decide(self, product: Float[Tensor, "*batch H"]) -> tuple[Tensor, Tensor, Tensor]:
+        """Logits, readout and bias from `W1 s`."""
+        hidden = product + self.hidden_bias
+        # (W2 * D) @ W1, not W2 @ (D * W1): the second makes a [B, H, V] tensor.
+        readout = self.class_weights * (hidden > 0)[..., None, :]
+        logits = hidden.relu() @ self.class_weights.T + self.class_bias
+        return logits, readout, readout @ self.hidden_bias + self.class_bias
 
 
 class BcosHead(nn.Module):
@@ -90,12 +101,31 @@ class BcosHead(nn.Module):
         with torch.autocast(sparse_vector.device.type, enabled=False):
             s = sparse_vector.to(self.word_weights.dtype)
             word_vectors = unit_rows(self.word_weights.T).T
-            class_vectors = unit_rows(self.class_weights)
-            first = s @ word_vectors
-            first_scale = alignment(first, s, self.exponent)
-            hidden = first * first_scale
-            second = hidden @ class_vectors.T
-            second_scale = alignment(second, hidden, self.exponent)
-            readout = second_scale[..., None] * class_vectors * first_scale[..., None, :]
-            logits = second * second_scale
+            logits, readout = self._decide(s @ word_vectors, s.norm(dim=-1, keepdim=True))
             return CircuitState(logits, s, readout, word_vectors, torch.zeros_like(logits))
+
+    def read(self, code: SparseCode) -> SparseCircuitState:
+        """The same decisions from the rows of the active words alone."""
+        with torch.autocast(code.values.device.type, enabled=False):
+            word_vectors = unit_rows(self.word_weights.T).T
+            squares = code.values.new_zeros(len(code)).index_add_(0, code.rows, code.values.square())
+            logits, readout = self._decide(weighted_rows(word_vectors, code), squares.sqrt()[:, None])
+            return SparseCircuitState(logits, code, readout, word_vectors, torch.zeros_like(logits))
+
+    def _decide(
+        self, first: Float[Tensor, "*batch H"], length: Float[Tensor, "*batch 1"]
+    ) -> tuple[Float[Tensor, "*batch C"], Float[Tensor, "*batch C H"]]:
+        """Logits and readout from the first layer's projections and the length of its input."""
+        class_vectors = unit_rows(self.class_weights)
+        first_scale = alignment(first, length, self.exponent)
+        hidden = first * first_scale
+        second = hidden @ class_vectors.T
+        second_scale = alignment(second, hidden.norm(dim=-1, keepdim=True), self.exponent)
+        readout = second_scale[..., None] * class_vectors * first_scale[..., None, :]
+        return second * second_scale, readout
+
+
+def weighted_rows(word_vectors: Float[Tensor, "V H"], code: SparseCode) -> Float[Tensor, "B H"]:
+    """`s @ word_vectors` for sparse s: the active words' rows, weighted by their strengths and summed per text."""
+    values = code.values.to(word_vectors.dtype)
+    return embedding_bag(code.ids, word_vectors, code.offsets[:-1], mode="sum", per_sample_weights=values)

@@ -9,16 +9,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from transformers import PreTrainedTokenizerBase
 
-from splade.circuits.core import CircuitState
+from splade.circuits.core import CircuitState, SparseCircuitState
+from splade.circuits.sparse_code import SparseCode
 from splade.models.backbone import Backbone, load_backbone
 from splade.models.config import ModelConfig
+from splade.models.heads import BcosHead, ReluHead
 from splade.models.layers.activation import Gate, GateOutput
 from splade.models.layers.pooling import TopK
-from splade.models.layers.vocab_head import max_logits
+from splade.models.layers.vocab_head import max_logits, padded_rows, winning_positions
 from splade.types import TokenIds, TokenMask
 from splade.vocab import DimensionTable, Vocabulary
 
@@ -101,8 +103,7 @@ class LexicalSAE(nn.Module):
         Gate and saturation are non-decreasing, so pooling logits first gives the same strengths as pooling
         strengths, and neither gate nor penalties ever see [B, L, V].
         """
-        pools_first = self.pool.pools_logits_first and (self.training or self.topk.k == 0)
-        if not pools_first:
+        if not self._pools_logits_first:
             encoded = self.encode(input_ids, attention_mask)
             # Every field is non-decreasing in the logit, so its maximum is what the greatest logit gives.
             gate = GateOutput(*(field.amax(1) for field in encoded.gate))
@@ -110,17 +111,55 @@ class LexicalSAE(nn.Module):
         gate = self.gate(self.max_logits(input_ids, attention_mask))
         return EncodedDocument(self.saturation(gate.activated), gate)
 
+    @torch.no_grad()
+    def encode_sparse(self, input_ids: TokenIds, attention_mask: TokenMask) -> SparseCode:
+        """The active words of each document with the positions that gave them; for inference."""
+        mask = attention_mask.bool()
+        if not self._pools_logits_first:
+            sequence = self.encode(input_ids, mask).sparse_sequence
+            pooled = self.pool(sequence, mask)
+            rows, ids = pooled.nonzero(as_tuple=True)
+            positions = sequence[rows, :, ids].argmax(1) if self.pool.pools_logits_first else None
+            return SparseCode.from_dense(pooled, positions)
+        hidden = self.backbone.hidden(input_ids, mask)
+        strengths = self.saturation(self.gate(self._pool_logits(hidden, mask)).activated)
+        return SparseCode.from_dense(strengths, self._winners(hidden, mask, strengths))
+
     def max_logits(self, input_ids: TokenIds, attention_mask: TokenMask) -> Float[Tensor, "B V"]:
         """Greatest logit of every dimension over the real positions, sense slots included."""
         mask = attention_mask.bool()
-        hidden = self.backbone.hidden(input_ids, mask)
-        weight, bias = self.backbone.decoder.weight, self.backbone.decoder_bias
-        pooled = max_logits(hidden, weight, bias, mask)
+        return self._pool_logits(self.backbone.hidden(input_ids, mask), mask)
+
+    @property
+    def _pools_logits_first(self) -> bool:
+        """Whether documents may be pooled before the gate: not with attention, nor with a cap per position."""
+        return self.pool.pools_logits_first and (self.training or self.topk.k == 0)
+
+    def _pool_logits(self, hidden: Float[Tensor, "B L D"], mask: Bool[Tensor, "B L"]) -> Float[Tensor, "B V"]:
+        pooled = max_logits(hidden, self.backbone.decoder.weight, self.backbone.decoder_bias, mask)
         if self.expander is None:
             return pooled
+        return self.expander.place(pooled, self._slot_logits(hidden, mask).amax(1))
+
+    def _slot_logits(self, hidden: Float[Tensor, "B L D"], mask: Bool[Tensor, "B L"]) -> Float[Tensor, "B L K M"]:
+        """Logits of the sense slots of the split words, -inf at padding."""
+        assert self.expander is not None
         split = self.expander.token_ids
-        slots = self.expander.slot_logits(hidden, hidden @ weight[split].T + bias[split])
-        return self.expander.place(pooled, slots.masked_fill(~mask[..., None, None], -torch.inf).amax(1))
+        word_logits = hidden @ self.backbone.decoder.weight[split].T + self.backbone.decoder_bias[split]
+        return self.expander.slot_logits(hidden, word_logits).masked_fill(~mask[..., None, None], -torch.inf)
+
+    def _winners(
+        self, hidden: Float[Tensor, "B L D"], mask: Bool[Tensor, "B L"], strengths: Float[Tensor, "B V"]
+    ) -> Int[Tensor, " K"]:
+        """Position that gave each active word its logit, document by document."""
+        weight = self.backbone.decoder.weight
+        words, is_active = padded_rows(strengths[:, : len(weight)] != 0)
+        winners = winning_positions(hidden, weight, mask, words)
+        if self.expander is None:
+            return winners[is_active]
+        positions = winners.new_zeros(len(hidden), len(weight)).scatter_(1, words, winners)
+        slot_winners = self._slot_logits(hidden, mask).argmax(1)
+        return self.expander.place(positions, slot_winners)[strengths != 0]
 
     def classify(
         self,
@@ -140,6 +179,10 @@ class LexicalSAE(nn.Module):
         """Decision on each document, by the document route."""
         return self.decide(self.encode_document(input_ids, attention_mask).sparse_vector, head)
 
+    def read(self, code: SparseCode, head: str = CLASSIFY) -> SparseCircuitState:
+        """Decision on each document, from its active words alone; for inference."""
+        return self._head(head).read(code)
+
     def tag(self, sparse_sequence: Float[Tensor, "*batch V"], head: str = TAG) -> Float[Tensor, "*batch C"]:
         """Logits of the tags at every position; one head serves all positions."""
         return self.decide(sparse_sequence, head).logits
@@ -155,9 +198,12 @@ class LexicalSAE(nn.Module):
 
     def decide(self, sparse_vector: Float[Tensor, "*batch V"], head: str) -> CircuitState:
         """A head's decision on sparse vectors; in training, after random word masking."""
-        if head not in self.heads:
-            raise ValueError(f"this model has no head {head!r}; it has: {', '.join(self.heads)}")
-        return self.heads[head](self.masking(sparse_vector))
+        return self._head(head)(self.masking(sparse_vector))
+
+    def _head(self, name: str) -> ReluHead | BcosHead:
+        if name not in self.heads:
+            raise ValueError(f"this model has no head {name!r}; it has: {', '.join(self.heads)}")
+        return self.heads[name]  # pyright: ignore[reportReturnType]
 
 
 def _checked_labels(labels: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:

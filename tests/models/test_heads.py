@@ -2,10 +2,13 @@ import pytest
 import torch
 from hypothesis import given
 
-from splade.circuits.core import CircuitState, compute_active_slice_weff
+from splade.circuits.core import CircuitState, SparseCircuitState, compute_active_slice_weff
+from splade.circuits.sparse_code import SparseCode
 from splade.mechanistic.attribution import (
     attribute,
     attribute_centred,
+    attribute_code,
+    code_identity_error,
     compute_attribution_tensor,
     identity_error,
 )
@@ -108,6 +111,32 @@ def test_active_slice_holds_the_words_active_anywhere_and_no_other(vectors):
         W_active, active_ids = compute_active_slice_weff(state.sparse_vector, weights)
         assert active_ids.tolist() == sorted({j for row in vectors for j in row.nonzero().flatten().tolist()})
         torch.testing.assert_close(W_active, state.W_eff[:, :, active_ids])
+
+
+@pytest.mark.parametrize("kind", HEADS)
+@given(vectors=sparse_vectors(5, SIZE))
+def test_reading_the_active_words_alone_gives_the_same_decision_and_attributions(kind, vectors):
+    head = build(kind)
+    dense, sparse = head(vectors), head.read(SparseCode.from_dense(vectors))
+    torch.testing.assert_close(sparse.logits, dense.logits, atol=1e-12, rtol=1e-12)
+    torch.testing.assert_close(sparse.b_eff, dense.b_eff, atol=1e-12, rtol=1e-12)
+    classes = torch.tensor([0, 1, 2, 1, 0])
+    rows, ids = vectors.nonzero(as_tuple=True)
+    for centred, reference in ((False, attribute), (True, attribute_centred)):
+        expected = reference(dense, classes)[rows, ids]
+        torch.testing.assert_close(attribute_code(sparse, classes, centred=centred), expected, atol=1e-12, rtol=1e-12)
+    assert (code_identity_error(sparse) <= 1e-10).all()
+
+
+@pytest.mark.parametrize("wrong_class", range(CLASSES))
+def test_sparse_identity_error_sees_a_wrong_decomposition_of_any_class(wrong_class):
+    state = build("relu").read(SparseCode.from_dense(torch.rand(3, SIZE, dtype=torch.float64)))
+    b_eff = state.b_eff.clone()
+    b_eff[1, wrong_class] += 0.5
+    broken = SparseCircuitState(state.logits, state.code, state.readout, state.word_vectors, b_eff)
+    error = code_identity_error(broken)
+    assert error[1] > 1e-3
+    assert error[0] < 1e-10
 
 
 def test_attribution_of_the_worked_example():

@@ -47,6 +47,28 @@ def test_both_routes_to_a_document_agree(gate, pool, others):
     torch.testing.assert_close(fast.logits, slow.logits, atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.parametrize(("gate", "pool"), list(itertools.product(GATES, POOLS)))
+@pytest.mark.parametrize("others", [{}, {"expander": VPE}, {"topk_per_position": 3}], ids=str)
+def test_sparse_code_holds_the_documents_words_and_where_they_came_from(gate, pool, others):
+    model = tiny.model(settings(gate, pool, **others))
+    ids, mask = tiny.batch()
+    mask[2] = False
+    with torch.no_grad():
+        sequence = model(ids, mask)
+        expected = model.classify(sequence, mask)
+        code = model.encode_sparse(ids, mask)
+        decision = model.read(code)
+    torch.testing.assert_close(code.dense(), expected.sparse_vector, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(decision.logits, expected.logits, atol=1e-5, rtol=1e-5)
+    assert code.counts[2] == 0
+    if pool == "attention":
+        assert (code.positions == -1).all()
+        return
+    assert mask[code.rows, code.positions].all()
+    strongest = sequence[code.rows, code.positions, code.ids]
+    torch.testing.assert_close(strongest, code.values, atol=1e-5, rtol=1e-5)
+
+
 @pytest.mark.parametrize("family", tiny.FAMILIES)
 def test_every_encoder_family_classifies_and_tags_with_one_instance(family):
     model = tiny.model(family=family)

@@ -10,8 +10,10 @@ def unit_rows(weights: Float[Tensor, "H V"]) -> Float[Tensor, "H V"]:
 
 
 def alignment(
-    projections: Float[Tensor, "*batch H"], inputs: Float[Tensor, "*batch V"], exponent: float
+    projections: Float[Tensor, "*batch H"], length: Float[Tensor, "*batch 1"], exponent: float
 ) -> Float[Tensor, "*batch H"]:
-    """`|cos|^(B-1)` of an input with each unit weight, from the projections `w_hat . x`; zero for a zero input."""
-    length = inputs.norm(dim=-1, keepdim=True).clamp(min=1e-12)
-    return (projections / length).abs().pow(exponent - 1)
+    """`|cos|^(B-1)` of an input with each unit weight, from the projections `w_hat . x` and the input's length.
+
+    Zero for a zero input.
+    """
+    return (projections / length.clamp(min=1e-12)).abs().pow(exponent - 1)

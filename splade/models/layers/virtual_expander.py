@@ -3,7 +3,7 @@
 from typing import Literal
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 from pydantic import Field, field_validator
 from torch import Tensor, nn
 
@@ -71,8 +71,8 @@ class VirtualExpander(nn.Module):
         return self.place(word_logits, slots)
 
     def place(
-        self, word_logits: Float[Tensor, "*batch V"], slots: Float[Tensor, "*batch K M"]
-    ) -> Float[Tensor, "*batch W"]:
-        """Put slot logits (of positions, or already pooled) into their columns."""
-        own = word_logits.index_copy(word_logits.dim() - 1, self.token_ids, slots[..., 0])
+        self, words: Shaped[Tensor, "*batch V"], slots: Shaped[Tensor, "*batch K M"]
+    ) -> Shaped[Tensor, "*batch W"]:
+        """Put what belongs to the slots (logits, or positions) into their columns."""
+        own = words.index_copy(words.dim() - 1, self.token_ids, slots[..., 0])
         return torch.cat([own, slots[..., 1:].flatten(-2)], dim=-1)

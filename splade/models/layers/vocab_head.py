@@ -79,7 +79,8 @@ class _MaxLogits(torch.autograd.Function):
         grad_bias = grad.sum(0).to(ctx.bias_dtype) if wants_bias else None
         grad_hidden = torch.zeros_like(hidden) if wants_hidden else None
         grad_weight = torch.zeros_like(weight) if wants_weight else None
-        words, pulls = _nonzero_pairs(grad)
+        words, is_pair = padded_rows(grad != 0)
+        pulls = grad.gather(1, words) * is_pair
         if words.shape[1] > DENSE_SHARE * weight.shape[0]:
             _add_dense_gradients(hidden, weight, mask, grad, grad_hidden, grad_weight)
             return grad_hidden, grad_weight, grad_bias, None
@@ -98,16 +99,14 @@ def _padding_repeats_a_real_token(hidden: Tensor, mask: Tensor) -> Tensor:
     return torch.where(mask[..., None], hidden, copies)
 
 
-def _nonzero_pairs(grad: Float[Tensor, "B V"]) -> tuple[Int[Tensor, "B K"], Float[Tensor, "B K"]]:
-    """Words with a gradient, document by document, padded with word 0 at gradient zero to the longest row."""
-    documents, words = grad.nonzero(as_tuple=True)
-    counts = torch.bincount(documents, minlength=grad.shape[0])
-    slots = torch.arange(len(words), device=grad.device) - (counts.cumsum(0) - counts)[documents]
-    padded = words.new_zeros(grad.shape[0], int(counts.max()) if len(words) else 0)
-    pulls = grad.new_zeros(padded.shape)
+def padded_rows(chosen: Bool[Tensor, "B V"]) -> tuple[Int[Tensor, "B K"], Bool[Tensor, "B K"]]:
+    """Chosen words, document by document, padded with word 0 to the longest row; and which entries are no padding."""
+    documents, words = chosen.nonzero(as_tuple=True)
+    counts = torch.bincount(documents, minlength=chosen.shape[0])
+    slots = torch.arange(len(words), device=chosen.device) - (counts.cumsum(0) - counts)[documents]
+    padded = words.new_zeros(chosen.shape[0], int(counts.max()) if len(words) else 0)
     padded[documents, slots] = words
-    pulls[documents, slots] = grad[documents, words]
-    return padded, pulls
+    return padded, torch.arange(padded.shape[1], device=chosen.device)[None] < counts[:, None]
 
 
 def _add_pair_gradients(
