@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP_ARGS ?=
 
-.PHONY: quickstart test test-all check lint format docs identity lock clean help
+.PHONY: quickstart test test-all check lint format bench docs identity lock clean help
 
 help: ## Show what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -28,6 +28,9 @@ format: $(BIN)/.installed-dev ## Rewrite files in the project's format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+bench: $(BIN)/.installed-bench ## Speed and memory against the plain head, a dense classifier, captum and SpladePooling
+	$(BIN)/python -m benchmarks.run
+
 docs: $(BIN)/.installed ## Write the pages that are made from code
 	$(BIN)/python tools/config_docs.py
 
@@ -51,4 +54,8 @@ $(BIN)/.installed: requirements.lock pyproject.toml | $(BIN)/python
 
 $(BIN)/.installed-dev: requirements-dev.lock $(BIN)/.installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -r requirements-dev.lock
+	@touch $@
+
+$(BIN)/.installed-bench: requirements-bench.txt $(BIN)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -r requirements-bench.txt
 	@touch $@

@@ -221,7 +221,12 @@ def _load_pretrained(source: str, name: str) -> tuple[PreTrainedModel, PreTraine
     try:
         with _quiet_transformers():
             mlm, report = AutoModelForMaskedLM.from_pretrained(
-                source, output_loading_info=True, use_safetensors=True, trust_remote_code=False, dtype=torch.float32
+                source,
+                config=_without_attention_dropout(AutoConfig.from_pretrained(source, trust_remote_code=False)),
+                output_loading_info=True,
+                use_safetensors=True,
+                trust_remote_code=False,
+                dtype=torch.float32,
             )
             tokenizer = load_tokenizer(source)
     except (OSError, ValueError, RuntimeError, SafetensorError) as error:
@@ -230,6 +235,17 @@ def _load_pretrained(source: str, name: str) -> tuple[PreTrainedModel, PreTraine
             "model.safetensors and a tokenizer, a hub name that this machine can reach, or 'bundled:minilm'"
         ) from error
     return mlm, tokenizer, set(report["missing_keys"])
+
+
+def _without_attention_dropout(config: PreTrainedConfig) -> PreTrainedConfig:
+    """The same architecture without dropout on attention weights, which keeps the fast attention kernels in training.
+
+    Families spell the setting differently (`attention_dropout`, `attention_probs_dropout_prob`); all name both words.
+    """
+    for key in config.to_dict():
+        if "attention" in key and "dropout" in key:
+            setattr(config, key, 0.0)
+    return config
 
 
 @contextlib.contextmanager

@@ -7,6 +7,7 @@ Two routes lead from text to a decision, and give the same answer:
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -68,6 +69,19 @@ class LexicalSAE(nn.Module):
     def from_backbone(cls, config: ModelConfig, labels: Mapping[str, Sequence[str]]) -> "LexicalSAE":
         """A new model on the backbone that the config names, its heads untrained."""
         return cls(config, load_backbone(config.name, lexical_head=config.lexical_head), labels)
+
+    @classmethod
+    def from_pretrained(cls, folder: str | Path) -> "LexicalSAE":
+        """The model saved in a folder; see `splade.models.persistence`."""
+        from splade.models.persistence import from_pretrained
+
+        return from_pretrained(folder)
+
+    def save_pretrained(self, folder: str | Path) -> Path:
+        """Write the model to a folder; see `splade.models.persistence`."""
+        from splade.models.persistence import save_pretrained
+
+        return save_pretrained(self, folder)
 
     @property
     def tokenizer(self) -> PreTrainedTokenizerBase:

@@ -64,6 +64,9 @@ def test_saved_model_loads_from_a_folder_with_its_pretrained_head(family, tmp_pa
     whole.save_pretrained(tmp_path)
     tiny.wordpiece().save_pretrained(tmp_path)
     loaded = load_backbone(str(tmp_path)).eval()
+    rates = [v for k, v in loaded.config.to_dict().items() if "attention" in k and "dropout" in k]
+    assert rates
+    assert set(rates) == {0.0}
     ids, mask = tiny.batch()
     with torch.no_grad():
         expected = whole(input_ids=ids, attention_mask=mask.long()).logits

@@ -49,6 +49,16 @@ def test_loaded_model_is_bitwise_the_saved_one(name, family, tmp_path):
     assert loaded.tokenizer("good film")["input_ids"] == model.tokenizer("good film")["input_ids"]
 
 
+def test_methods_of_the_model_do_the_same(tmp_path):
+    import splade
+
+    model = tiny.model()
+    loaded = splade.LexicalSAE.from_pretrained(model.save_pretrained(tmp_path / "model"))
+    ids, mask = tiny.batch()
+    with torch.no_grad():
+        assert torch.equal(loaded(ids, mask), model(ids, mask))
+
+
 def test_folder_holds_only_safetensors_json_and_tokenizer_text(saved):
     assert {path.suffix for path in saved.iterdir()} <= {".safetensors", ".json", ".txt", ".jinja"}
     config = json.loads((saved / CONFIG).read_text())

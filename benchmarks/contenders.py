@@ -1,0 +1,146 @@
+"""The sides of every comparison, as zero-argument callables over the same text, weights and attention setting."""
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+from transformers import AutoConfig, AutoModelForSequenceClassification
+
+from splade.data import load_text_dataset
+from splade.data.batches import Batch, TokenisedTexts, length_buckets, tokenise
+from splade.models.bundled import bundled_folder
+from splade.models.config import ModelConfig
+from splade.models.lexical_sae import CLASSIFY, LexicalSAE
+from splade.recipes import recipe_by_name
+from splade.training.calibrate import open_about
+
+LABELS = {CLASSIFY: ("negative", "positive")}
+ACTIVE_WORDS = 100
+
+
+def lexical_model() -> LexicalSAE:
+    """The default recipe on the bundled encoder, opened to about a hundred words per text."""
+    torch.manual_seed(0)
+    parts: ModelConfig = recipe_by_name("anchored").model
+    model = LexicalSAE.from_backbone(parts, LABELS)
+    open_about(model, [ragged(32).batch(list(range(32)))], ACTIVE_WORDS)
+    return model
+
+
+def dense_model(attention_dropout: float = 0.0) -> nn.Module:
+    """What one would fine-tune instead: the same encoder with a classification layer."""
+    torch.manual_seed(0)
+    folder = bundled_folder("bundled:minilm")
+    config = AutoConfig.from_pretrained(folder, attention_probs_dropout_prob=attention_dropout)
+    return AutoModelForSequenceClassification.from_pretrained(folder, config=config, dtype=torch.float32)
+
+
+def ragged(count: int) -> TokenisedTexts:
+    """Real short reviews, lengths as they come."""
+    model_free = load_text_dataset("movie_snippets").train.texts[:count]
+    return tokenise(_tokenizer(), model_free, 256)
+
+
+def full(batch: int, length: int) -> Batch:
+    """Texts of exactly `length` tokens: reviews strung together and cut."""
+    words = " ".join(load_text_dataset("movie_snippets").train.texts[: batch * length // 8])
+    (ids,) = tokenise(_tokenizer(), [words], 10**6).ids
+    rows = torch.tensor(ids[1 : 1 + batch * (length - 2)]).reshape(batch, length - 2)
+    first, last = torch.full((batch, 1), ids[0]), torch.full((batch, 1), ids[-1])
+    input_ids = torch.cat([first, rows, last], 1)
+    return Batch(input_ids, torch.ones_like(input_ids, dtype=torch.bool), torch.arange(batch))
+
+
+def _tokenizer():  # noqa: ANN202
+    from splade.models.backbone import load_tokenizer
+
+    return load_tokenizer(bundled_folder("bundled:minilm"))
+
+
+def plain_document(model: LexicalSAE, batch: Batch) -> Tensor:
+    """The head as one would write it: all logits, the gate at every position, then the maximum."""
+    hidden = model.backbone.hidden(batch.input_ids, batch.attention_mask)
+    return plain_pool(model, hidden, batch.attention_mask)
+
+
+def plain_pool(model: LexicalSAE, hidden: Tensor, mask: Tensor) -> Tensor:
+    logits = model.backbone.decoder(hidden).masked_fill(~mask[..., None], -torch.inf)
+    return model.saturation(model.gate(logits).activated).amax(1)
+
+
+def fused_pool(model: LexicalSAE, hidden: Tensor, mask: Tensor) -> Tensor:
+    return model.saturation(model.gate(model._pool_logits(hidden, mask)).activated)
+
+
+def head_step(model: LexicalSAE, batch: Batch, pool: Callable[..., Tensor]) -> Callable[[], None]:
+    """Forward and backward of the vocabulary head alone, from hidden states."""
+    model.train()
+    with torch.no_grad():
+        hidden = model.backbone.hidden(batch.input_ids, batch.attention_mask)
+    hidden.requires_grad_()
+    pull = torch.randn(len(model.dimensions))
+
+    def run() -> None:
+        model.zero_grad()
+        hidden.grad = None
+        (pool(model, hidden, batch.attention_mask) * pull).sum().backward()
+
+    return run
+
+
+def training_step(
+    model: nn.Module, logits_of: Callable[[Batch], Tensor], batches: Sequence[Batch]
+) -> Callable[[], None]:
+    """One optimiser step per batch."""
+    model.train()
+    optimiser = torch.optim.AdamW(model.parameters(), lr=1e-5, fused=True)
+
+    def run() -> None:
+        for batch in batches:
+            optimiser.zero_grad()
+            cross_entropy(logits_of(batch), batch.rows % 2).backward()
+            optimiser.step()
+
+    return run
+
+
+def inference(model: nn.Module, logits_of: Callable[[Batch], object], batches: Sequence[Batch]) -> Callable[[], None]:
+    model.eval()
+
+    def run() -> None:
+        with torch.no_grad():
+            for batch in batches:
+                logits_of(batch)
+
+    return run
+
+
+def in_order(texts: TokenisedTexts, size: int) -> list[Batch]:
+    """Batches as the texts come, padded to the longest of each."""
+    return [texts.batch(list(range(i, min(i + size, len(texts))))) for i in range(0, len(texts), size)]
+
+
+def bucketed(texts: TokenisedTexts, size: int) -> list[Batch]:
+    return [texts.batch(rows) for rows in length_buckets(texts, size)]
+
+
+def dense_logits(model: nn.Module) -> Callable[[Batch], Tensor]:
+    return lambda batch: model(input_ids=batch.input_ids, attention_mask=batch.attention_mask.long()).logits
+
+
+def plain_logits(model: LexicalSAE) -> Callable[[Batch], Tensor]:
+    return lambda batch: model.decide(plain_document(model, batch), CLASSIFY).logits
+
+
+def fused_logits(model: LexicalSAE) -> Callable[[Batch], Tensor]:
+    return lambda batch: model.classify_document(batch.input_ids, batch.attention_mask).logits
+
+
+def sparse_logits(model: LexicalSAE) -> Callable[[Batch], Tensor]:
+    return lambda batch: model.read(model.encode_sparse(batch.input_ids, batch.attention_mask)).logits
+
+
+def unpacked_state(model: LexicalSAE) -> Callable[[Batch], object]:
+    """Logits, sparse vector, dense W_eff and bias, as the state unpacks."""
+    return lambda batch: list(model.classify_document(batch.input_ids, batch.attention_mask))

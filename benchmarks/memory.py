@@ -1,0 +1,33 @@
+"""One memory measurement: `python -m benchmarks.memory TASK BATCH LENGTH` prints megabytes."""
+
+import sys
+
+import torch
+
+from benchmarks import contenders as c
+from benchmarks.measure import memory_growth
+
+
+def task(name: str, batch: c.Batch):  # noqa: ANN201
+    if name == "dense_step":
+        dense = c.dense_model()
+        return c.training_step(dense, c.dense_logits(dense), [batch])
+    model = c.lexical_model()
+    return {
+        "plain_head": lambda: c.head_step(model, batch, c.plain_pool),
+        "fused_head": lambda: c.head_step(model, batch, c.fused_pool),
+        "plain_step": lambda: c.training_step(model, c.plain_logits(model), [batch]),
+        "fused_step": lambda: c.training_step(model, c.fused_logits(model), [batch]),
+        "dense_state": lambda: c.inference(model, c.unpacked_state(model), [batch]),
+        "sparse_state": lambda: c.inference(model, c.sparse_logits(model), [batch]),
+    }[name]()
+
+
+def main() -> None:
+    name, batch, length = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    torch.set_num_threads(2)
+    print(memory_growth(task(name, c.full(batch, length))))
+
+
+if __name__ == "__main__":
+    main()
