@@ -32,11 +32,33 @@ class SparseCode:
     ) -> "SparseCode":
         """The non-zero entries of dense vectors; `positions` one per entry, row by row."""
         rows, ids = sparse_vector.nonzero(as_tuple=True)
-        counts = torch.bincount(rows, minlength=len(sparse_vector))
-        offsets = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
         if positions is None:
             positions = torch.full_like(ids, -1)
-        return cls(ids, sparse_vector[rows, ids], positions, offsets, sparse_vector.shape[-1])
+        shape = (len(sparse_vector), sparse_vector.shape[-1])
+        return cls.from_entries(rows, ids, sparse_vector[rows, ids], positions, shape)
+
+    @classmethod
+    def from_entries(
+        cls,
+        rows: Int[Tensor, " K"],
+        ids: Int[Tensor, " K"],
+        values: Float[Tensor, " K"],
+        positions: Int[Tensor, " K"],
+        shape: tuple[int, int],
+    ) -> "SparseCode":
+        """A code of `shape` [B, V] from entries that stand row by row."""
+        counts = torch.bincount(rows, minlength=shape[0])
+        return cls(ids, values, positions, torch.cat([counts.new_zeros(1), counts.cumsum(0)]), shape[1])
+
+    def keep_strongest(self, k: int) -> "SparseCode":
+        """The k strongest entries of each text; of equal ones the lowest id."""
+        # Strongest first, then row by row: both sorts are stable, so ties stay in the order of ids.
+        by_strength = torch.argsort(self.values, descending=True, stable=True)
+        order = by_strength[torch.argsort(self.rows[by_strength], stable=True)]
+        rank = torch.arange(len(order), device=order.device) - self.offsets[self.rows[order]]
+        kept = order[rank < k].sort().values
+        shape = (len(self), self.size)
+        return self.from_entries(self.rows[kept], self.ids[kept], self.values[kept], self.positions[kept], shape)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

@@ -21,7 +21,7 @@ from splade.models.config import ModelConfig
 from splade.models.heads import BcosHead, ReluHead
 from splade.models.layers.activation import Gate, GateOutput
 from splade.models.layers.pooling import TopK
-from splade.models.layers.vocab_head import max_logits, padded_rows, winning_positions
+from splade.models.layers.vocab_head import max_logits, open_logits, padded_rows, winning_positions
 from splade.types import TokenIds, TokenMask
 from splade.vocab import DimensionTable, Vocabulary
 
@@ -138,6 +138,43 @@ class LexicalSAE(nn.Module):
         hidden = self.backbone.hidden(input_ids, mask)
         strengths = self.saturation(self.gate(self._pool_logits(hidden, mask)).activated)
         return SparseCode.from_dense(strengths, self._winners(hidden, mask, strengths))
+
+    @torch.no_grad()
+    def encode_positions(
+        self, input_ids: TokenIds, attention_mask: TokenMask, chosen: Bool[Tensor, "B L"]
+    ) -> SparseCode:
+        """The active words of each chosen position, a row of the code per position; for inference.
+
+        `read(code, TAG)` then tags them. [B, L, V] is never made.
+        """
+        hidden = self.backbone.hidden(input_ids, attention_mask.bool())[chosen]
+        opening, size = self.gate.opening_logits(), self.backbone.vocab_size
+        rows, words, logits = open_logits(
+            hidden, self.backbone.decoder.weight, self.backbone.decoder_bias, opening[:size]
+        )
+        if self.expander is not None:
+            rows, words, logits = self._with_slots(hidden, rows, words, logits, opening)
+        values = self.saturation(self.gate(logits, words).activated)
+        at = chosen.nonzero()[:, 1][rows]
+        code = SparseCode.from_entries(rows, words, values, at, (len(hidden), len(self.dimensions)))
+        return code.keep_strongest(self.topk.k) if self.topk.k else code
+
+    def _with_slots(
+        self, hidden: Float[Tensor, "N D"], rows: Tensor, words: Tensor, logits: Tensor, opening: Float[Tensor, " V"]
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Entries of the split words replaced by those of the sense slots that are picked and open."""
+        assert self.expander is not None
+        split = self.expander.token_ids
+        plain = ~torch.isin(words, split)
+        word_logits = hidden @ self.backbone.decoder.weight[split].T + self.backbone.decoder_bias[split]
+        slots = self.expander.slot_logits(hidden, word_logits)
+        columns = self.expander.slot_columns(self.backbone.vocab_size)
+        slot_rows, slot, sense = (slots > opening[columns]).nonzero(as_tuple=True)
+        rows = torch.cat([rows[plain], slot_rows])
+        words = torch.cat([words[plain], columns[slot, sense]])
+        logits = torch.cat([logits[plain], slots[slot_rows, slot, sense]])
+        order = torch.argsort(rows * len(self.dimensions) + words)
+        return rows[order], words[order], logits[order]
 
     def max_logits(self, input_ids: TokenIds, attention_mask: TokenMask) -> Float[Tensor, "B V"]:
         """Greatest logit of every dimension over the real positions, sense slots included."""

@@ -1,6 +1,8 @@
 import torch
 from hypothesis import given
+from hypothesis import strategies as st
 
+from splade.circuits.core import largest_k_mask
 from splade.circuits.sparse_code import SparseCode
 from tests.strategies import sparse_vectors
 
@@ -21,6 +23,13 @@ def test_entries_of_a_text_are_its_active_words_in_order(vectors):
         assert code.ids[here].tolist() == vector.nonzero().flatten().tolist()
         assert torch.equal(code.values[here], vector[vector != 0])
         assert (code.rows[here] == row).all()
+
+
+@given(sparse_vectors(4, 9), st.integers(1, 6))
+def test_keeping_the_strongest_equals_the_dense_cut(vectors, k):
+    vectors = (vectors * 3).round()  # many ties
+    kept = SparseCode.from_dense(vectors).keep_strongest(k)
+    assert torch.equal(kept.dense(), vectors * largest_k_mask(vectors, k))
 
 
 def test_positions_default_to_unknown():

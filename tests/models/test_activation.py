@@ -41,6 +41,25 @@ def test_mask_is_one_exactly_where_the_word_is_active(name, z):
 
 
 @pytest.mark.parametrize("name", GATES)
+@given(z=tensors(5, SIZE))
+def test_a_word_is_active_exactly_above_its_opening_logit(name, z):
+    gate = build(name)
+    gate.close(torch.tensor([False, True, False, False, False, False]))
+    near = (z - gate.opening_logits()).abs() < 1e-9
+    assert torch.equal((gate(z).activated > 0)[~near], (z > gate.opening_logits())[~near])
+
+
+@pytest.mark.parametrize("name", GATES)
+@given(z=tensors(4, SIZE))
+def test_gate_of_some_words_equals_those_columns_of_the_gate_of_all(name, z):
+    gate = build(name)
+    gate.close(torch.tensor([False, True, False, False, False, False]))
+    words = torch.tensor([[5, 1, 0], [2, 2, 3], [0, 4, 1], [3, 5, 5]])
+    for some, every in zip(gate(z.gather(1, words), words), gate(z), strict=True):
+        torch.testing.assert_close(some, every.gather(1, words))
+
+
+@pytest.mark.parametrize("name", GATES)
 def test_at_its_threshold_a_word_is_closed(name):
     gate = build(name)
     offset = 0 if gate.offset is None else gate.offset

@@ -69,6 +69,25 @@ def test_sparse_code_holds_the_documents_words_and_where_they_came_from(gate, po
     torch.testing.assert_close(strongest, code.values, atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.parametrize("gate", GATES)
+@pytest.mark.parametrize("others", [{}, {"expander": VPE}, {"topk_per_position": 3}], ids=str)
+def test_sparse_positions_hold_the_words_of_each_position(gate, others):
+    model = tiny.model(settings(gate, **others))
+    with torch.no_grad():
+        if gate == "drelu":
+            model.gate.theta.sub_(1.0)  # negative thresholds open logits below zero
+    ids, mask = tiny.batch()
+    chosen = mask.clone()
+    chosen[:, 0] = False
+    with torch.no_grad():
+        sequence = model(ids, mask)
+        code = model.encode_positions(ids, mask, chosen)
+        tags = model.read(code, "tag").logits
+    torch.testing.assert_close(code.dense(), sequence[chosen], atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(tags, model.tag(sequence)[chosen], atol=1e-5, rtol=1e-5)
+    assert torch.equal(code.positions, chosen.nonzero()[:, 1][code.rows])
+
+
 @pytest.mark.parametrize("family", tiny.FAMILIES)
 def test_every_encoder_family_classifies_and_tags_with_one_instance(family):
     model = tiny.model(family=family)

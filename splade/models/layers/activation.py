@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from pydantic import PositiveFloat
 from torch import Tensor, nn
 
@@ -34,6 +34,8 @@ class Gate(nn.Module, ABC):
     """
 
     closed: Bool[Tensor, " V"]
+    lowest_opening: float = 0.0
+    """A word cannot be active below this, whatever its threshold."""
 
     def __init__(self, size: int, *, use_offset: bool) -> None:
         super().__init__()
@@ -42,17 +44,27 @@ class Gate(nn.Module, ABC):
 
     @abstractmethod
     def thresholds(self) -> Float[Tensor, " V"]:
-        """The logit above which each word opens, offset not included."""
+        """The threshold of each word, which its logit plus offset must exceed to open it."""
 
     @abstractmethod
-    def activate(self, z: Float[Tensor, "*batch V"]) -> GateOutput:
-        """The gate of a logit that already carries its offset; closed words are not its business."""
+    def activate(self, z: Float[Tensor, "*batch V"], theta: Float[Tensor, "*#batch V"]) -> GateOutput:
+        """The gate of logits that already carry their offset; closed words are not its business."""
 
-    def forward(self, logits: Float[Tensor, "*batch V"]) -> GateOutput:
+    def forward(self, logits: Float[Tensor, "*batch V"], words: Int[Tensor, "*batch V"] | None = None) -> GateOutput:
+        """The gate of all words' logits or, with `words`, of the logits of those words only."""
+        theta, closed, offset = self.thresholds(), self.closed, self.offset
+        if words is not None:
+            theta, closed, offset = theta[words], closed[words], None if offset is None else offset[words]
         # Never below fp32: a kernel narrower than the spacing of half precision would never see a logit.
         z = logits.to(torch.promote_types(logits.dtype, torch.float32))
-        output = self.activate(z if self.offset is None else z + self.offset)
-        return GateOutput(*(field.masked_fill(self.closed, 0.0) for field in output))
+        output = self.activate(z if offset is None else z + offset, theta)
+        return GateOutput(*(field.masked_fill(closed, 0.0) for field in output))
+
+    @torch.no_grad()
+    def opening_logits(self) -> Float[Tensor, " V"]:
+        """The logit that each word must exceed to be active; infinite for closed words."""
+        opening = self.thresholds().clamp(min=self.lowest_opening)
+        return (opening if self.offset is None else opening - self.offset).masked_fill(self.closed, torch.inf)
 
     @torch.no_grad()
     def close(self, dimensions: Bool[Tensor, " V"]) -> None:
@@ -64,6 +76,7 @@ class DReLU(Gate):
     """`relu(z - theta)`: a shifted ReLU with a learned threshold per word."""
 
     REFERENCE: ClassVar = "Formal et al. 2021, arXiv:2107.05720 (sparse lexical layer); threshold per word learned"
+    lowest_opening = -torch.inf
 
     class Config(PartConfig):
         kind: Literal["drelu"] = "drelu"
@@ -82,8 +95,8 @@ class DReLU(Gate):
     def thresholds(self) -> Float[Tensor, " V"]:
         return self.theta
 
-    def activate(self, z: Float[Tensor, "*batch V"]) -> GateOutput:
-        excess = z - self.theta
+    def activate(self, z: Float[Tensor, "*batch V"], theta: Float[Tensor, "*#batch V"]) -> GateOutput:
+        excess = z - theta
         return GateOutput(excess.relu(), (excess > 0).to(z.dtype), excess.sigmoid())
 
 
@@ -109,9 +122,9 @@ class GatedJumpReLU(Gate):
     def thresholds(self) -> Float[Tensor, " V"]:
         return self.theta
 
-    def activate(self, z: Float[Tensor, "*batch V"]) -> GateOutput:
-        open_prob = (z - self.theta).sigmoid()
-        hard = (z > self.theta).to(z.dtype)
+    def activate(self, z: Float[Tensor, "*batch V"], theta: Float[Tensor, "*#batch V"]) -> GateOutput:
+        open_prob = (z - theta).sigmoid()
+        hard = (z > theta).to(z.dtype)
         gate_mask = hard + (open_prob - open_prob.detach())
         return GateOutput(z.relu() * gate_mask, gate_mask, open_prob)
 
@@ -153,10 +166,10 @@ class JumpReLUGate(Gate):
     def thresholds(self) -> Float[Tensor, " V"]:
         return self.log_theta.exp()
 
-    def activate(self, z: Float[Tensor, "*batch V"]) -> GateOutput:
+    def activate(self, z: Float[Tensor, "*batch V"], theta: Float[Tensor, "*#batch V"]) -> GateOutput:
         if self.training:
             self._watch(z.detach())
-        r, theta = z.relu(), self.thresholds()
+        r = z.relu()
         width = self.config.bandwidth * self.logit_spread
         kernel = _KERNELS[self.config.kernel]
         activated, gate_mask = _JumpStep.apply(r, theta, width, kernel)
@@ -219,4 +232,4 @@ class _JumpStep(torch.autograd.Function):
         grad_activated, grad_gate = grads
         r, theta, width, gate = ctx.saved_tensors
         pull = (grad_activated * r + grad_gate) * ctx.kernel.density((r - theta) / width) / width
-        return grad_activated * gate, -pull.reshape(-1, theta.shape[0]).sum(0), None, None
+        return grad_activated * gate, -pull.sum_to_size(theta.shape), None, None

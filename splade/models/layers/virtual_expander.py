@@ -3,7 +3,7 @@
 from typing import Literal
 
 import torch
-from jaxtyping import Float, Shaped
+from jaxtyping import Float, Int, Shaped
 from pydantic import Field, field_validator
 from torch import Tensor, nn
 
@@ -69,6 +69,12 @@ class VirtualExpander(nn.Module):
         """Word logits with the split words' own columns replaced by slot 0 and the other slots appended."""
         slots = self.slot_logits(hidden, word_logits[..., self.token_ids])
         return self.place(word_logits, slots)
+
+    def slot_columns(self, vocab_size: int) -> Int[Tensor, "K M"]:
+        """The dimension of each slot: the word's own, then those appended after the vocabulary."""
+        extra = self.num_senses - 1
+        appended = vocab_size + torch.arange(len(self.token_ids) * extra, device=self.token_ids.device)
+        return torch.cat([self.token_ids[:, None], appended.view(-1, extra)], dim=1)
 
     def place(
         self, words: Shaped[Tensor, "*batch V"], slots: Shaped[Tensor, "*batch K M"]
