@@ -48,11 +48,13 @@ $(BIN)/python:
 	$(PYTHON) -m venv .venv
 
 $(BIN)/.installed: requirements.lock pyproject.toml | $(BIN)/python
+	@echo "Installing into .venv: a minute or two, once"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
 $(BIN)/.installed-dev: requirements-dev.lock $(BIN)/.installed
+	@echo "Installing what testing needs, once"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -r requirements-dev.lock
 	@touch $@
 

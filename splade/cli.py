@@ -1,6 +1,7 @@
 """`lexical-sae`: one command with sub-commands. The only place that prints."""
 
 import shlex
+import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -96,9 +97,11 @@ def explain(
     texts: Annotated[list[str], typer.Argument(help="One or more texts, each in quotes.")],
     top: Annotated[int, typer.Option(help="How many words to show.", min=1)] = 8,
 ) -> None:
-    """Show the label of each text and the words that decided it.
+    """Show the label of each text, the words that speak most for and against it, and how they sum to the decision.
 
     Example: lexical-sae explain results/quickstart/model "a warm and funny film"
+
+    A text that begins with a dash goes after two dashes: lexical-sae explain MODEL -- "-- what a film"
     """
     from splade import inference
     from splade.models.persistence import from_pretrained
@@ -117,10 +120,9 @@ def _train(config: "ExperimentConfig", out: Path, device: str) -> "TrainedRun":
     require_saveable(out)
     heading = f"{config.experiment_name}: {config.data.dataset_name} with {config.model.name}, recipe {config.recipe}"
     console.print(Text(heading, style="bold"))
+    console.print(Text("(the first time, encoder and data are downloaded: about 90 MB)", style="dim"))
     with ProgressBars(console) as bars:
-        run = setup_and_train(config, device, bars)
-    for note in run.dataset.notes:
-        console.print(Text(f"data: {note}", style="dim"))
+        run = setup_and_train(config, device, bars, lambda note: console.print(Text(f"data: {note}", style="dim")))
     scores = run.scores
     console.print(
         figures_table(
@@ -148,16 +150,18 @@ def _show_three(run: "TrainedRun") -> None:
     # One of each class first, so that not all three are of a kind.
     first_of_class = {test.labels[row]: row for row in reversed(short)}
     chosen = dict.fromkeys([*first_of_class.values(), *short])
-    for explanation in inference.explain(run.model, [test.texts[row] for row in chosen][:3]):
-        console.print(explanation_panel(explanation))
+    rows = list(chosen)[:3]
+    for row, explanation in zip(rows, inference.explain(run.model, [test.texts[row] for row in rows]), strict=True):
+        console.print(explanation_panel(explanation, labelled=run.dataset.label_names[test.labels[row]]))
 
 
 def _next_steps(out: Path) -> Text:
+    command = "lexical-sae" if shutil.which("lexical-sae") else shlex.quote(sys.argv[0])
     return Text.assemble(
         "\nTry your own: ",
-        (f'lexical-sae explain {shlex.quote(str(out))} "your sentence here"', "bold"),
+        (f'{command} explain {shlex.quote(str(out))} "your sentence here"', "bold"),
         "\nYour own data: ",
-        ("lexical-sae train your.csv --out results/yours", "bold"),
+        (f"{command} train your.csv --out results/yours", "bold"),
     )
 
 
@@ -166,6 +170,9 @@ def main() -> None:
     _register_scripts()
     try:
         app()
+    except KeyboardInterrupt:
+        Console(stderr=True).print("stopped; nothing was saved")
+        sys.exit(130)
     except USER_ERRORS as error:
         from splade.report.terminal import shown
 

@@ -1,5 +1,6 @@
 """From an experiment's settings to a trained, measured model."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -39,8 +40,16 @@ class TrainedRun:
     scores: Scores
 
 
-def setup_and_train(config: ExperimentConfig, device: str = "auto", on_step: OnStep = silent) -> TrainedRun:
-    """Load the data, build the model, train it with the first seed, and score it on the test split."""
+def setup_and_train(
+    config: ExperimentConfig,
+    device: str = "auto",
+    on_step: OnStep = silent,
+    on_note: Callable[[str], None] = lambda _: None,
+) -> TrainedRun:
+    """Load the data, build the model, train it with the first seed, and score it on the test split.
+
+    What was decided about the data is told through `on_note` before the first step.
+    """
     seed = config.evaluation.seeds[0]
     data = config.data
     dataset = load_text_dataset(
@@ -53,6 +62,8 @@ def setup_and_train(config: ExperimentConfig, device: str = "auto", on_step: OnS
         label_column=data.label_column,
         skip_bad_rows=data.skip_bad_rows,
     )
+    for note in dataset.notes:
+        on_note(note)
     set_seed(seed)
     model = LexicalSAE.from_backbone(config.model, {CLASSIFY: dataset.label_names}).to(resolve_device(device))
     texts = tokenise(model.tokenizer, dataset.train.texts, model.max_length)

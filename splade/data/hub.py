@@ -28,9 +28,7 @@ def load_from_hub(source: HubSource) -> tuple[Tables, str]:
     try:
         import datasets  # pyright: ignore[reportMissingImports]
     except ImportError as error:
-        raise ImportError(
-            "the hub needs the `datasets` package; install it with: pip install 'lexical-sae[hub]'"
-        ) from error
+        raise ImportError("the hub needs the `datasets` package; install it with: pip install -e '.[hub]'") from error
     failures = []
     for repository, configuration in source.ids:
         label = f"{repository}:{configuration}" if configuration else repository

@@ -80,6 +80,12 @@ def choose_columns(table: Table, text: str | None, label: str | None) -> tuple[s
     assert guessed_label is not None
     if guessed_text == guessed_label:
         raise ValueError(f"{table.source}: text and label are both column {guessed_text!r}; name two columns")
+    is_also_a_label = any(value == guessed_label for value in table.columns[guessed_label] if isinstance(value, str))
+    if text is None and label is None and is_also_a_label and " " in guessed_text.strip():
+        raise ValueError(
+            f"{table.source}: the first line looks like data, not like column names: {guessed_label!r:.60} is also a "
+            "label further down. Add a header line such as text,label, or name the columns"
+        )
     guesses = [("text", text, guessed_text), ("label", label, guessed_label)]
     notes = tuple(f"guessed: {kind} column {found!r:.60}" for kind, named, found in guesses if named is None)
     return guessed_text, guessed_label, notes

@@ -69,6 +69,8 @@ def require_saveable(folder: str | Path) -> Path:
         if strangers := sorted(names - known):
             raise ValueError(f"{target} holds other files ({strangers[0]}); choose an empty or new folder")
     existing = next(path for path in (target, *target.parents) if path.exists())
+    if not existing.is_dir():
+        raise ValueError(f"{existing} is a file, so {target} cannot be a folder; choose another place for the model")
     if not os.access(existing, os.W_OK):
         raise PermissionError(f"cannot write to {existing}; choose another folder to save the model in")
     return target
@@ -168,6 +170,9 @@ def _portable_config(model: LexicalSAE) -> dict[str, Any]:
 
 def _read_config(folder: Path) -> SavedModel:
     path = folder / CONFIG
+    if not path.is_file():
+        hint = f"; did you mean {folder / 'model'}?" if (folder / "model" / CONFIG).is_file() else ""
+        raise ValueError(f"{folder} is not a saved model: it holds no {CONFIG}{hint}")
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

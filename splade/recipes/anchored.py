@@ -1,4 +1,4 @@
-"""Anchored: ours, the best of the four plus what they lack. The default."""
+"""Anchored: the default. A calibrated start, a sparse kernel, and words masked in training."""
 
 from splade.config.schema import Recipe
 from splade.models.config import ModelConfig

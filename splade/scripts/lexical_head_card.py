@@ -74,6 +74,7 @@ def fit_and_score(
     report = fit(backbone, split, settings, on_progress)
     on_progress("scoring the head", 1.0)
     scores = {name: text.scores(head_logits(backbone)) | before[name] for name, text in sets.items()}
+    _require_useful(scores["held_out"], split)
     card = {
         "what": "Lexical head: transform and bias of a masked-LM head, fitted to a frozen encoder whose word embedding "
         "is the decoder. Not a pretrained masked language model.",
@@ -93,6 +94,18 @@ def fit_and_score(
     }
     save_lexical_head(backbone, out, card)
     return card
+
+
+def _require_useful(scores: dict[str, Any], split: PieceSplit) -> None:
+    """Refuse a head that names words worse than no head at all: models built on it would show noise."""
+    controls = ("before_fitting", "identity_transform")
+    without = max(scores[control]["unmasked"]["top1"] for control in controls if control in scores)
+    fitted = scores["unmasked"]["top1"]
+    if fitted <= without:
+        raise ValueError(
+            f"the fitted head names {fitted:.1%} of the words, no head at all {without:.1%}: nothing was written. "
+            f"Only {sum(map(len, split.training)):,} tokens of text could be used; give a few hundred thousand"
+        )
 
 
 def _command(

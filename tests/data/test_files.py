@@ -260,3 +260,10 @@ def test_a_tagged_file_is_read_converted_and_split(tmp_path):
     assert len(dataset.train) + len(dataset.validation) + len(dataset.test) == 60
     assert {tag for tags in dataset.train.tags for tag in tags} == {"O", "B-PER"}
     assert "tags are IOB1, converted to IOB2" in dataset.notes
+
+
+def test_a_file_without_header_does_not_lose_its_first_row_silently(tmp_path):
+    path = tmp_path / "bare.csv"
+    path.write_text("".join(f"it broke again {i},technical\nwhere is it {i},shipping\n" for i in range(10)))
+    with pytest.raises(ValueError, match=r"bare\.csv: the first line looks like data.*'technical'"):
+        read_text_dataset(path)

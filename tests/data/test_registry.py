@@ -1,6 +1,7 @@
 """Every named set, from folders in its official layout."""
 
 import math
+import os
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from splade.data.registry import TAGGED_DATASETS, TEXT_DATASETS
 from splade.data.tagging import entity_spans
 from tests.data import folders
 
-SHARED = Path(__file__).parents[2].parent / "shared" / "data"
+SHARED = Path(os.environ.get("LEXICAL_SAE_DATA", "/nonexistent"))
 
 LAYOUTS = [
     ("sst2", folders.sst2, ("negative", "positive"), 20),
@@ -146,7 +147,7 @@ def test_an_unknown_class_in_a_file_is_named(tmp_path):
         load_text_dataset("sst2", path=tmp_path)
 
 
-needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason="the folder of data sets is not here")
+needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason="LEXICAL_SAE_DATA names no folder of data sets")
 
 
 def sizes_of(dataset):

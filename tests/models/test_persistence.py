@@ -108,8 +108,9 @@ def test_notes_beside_a_saved_model_are_not_swept_away(saved):
 
 def test_saving_to_a_file_is_refused(tmp_path):
     (tmp_path / "file").write_text("x")
-    with pytest.raises(ValueError, match="is a file"):
-        save_pretrained(tiny.model(), tmp_path / "file")
+    for place in ("file", "file/below"):
+        with pytest.raises(ValueError, match="is a file"):
+            save_pretrained(tiny.model(), tmp_path / place)
 
 
 def test_saving_through_a_link_fills_the_folder_behind_it(tmp_path):
@@ -251,6 +252,11 @@ def test_failed_swap_puts_the_old_model_back(saved, monkeypatch):
     with pytest.raises(OSError, match="Input/output"):
         save_pretrained(tiny.model(), saved)
     assert sha256_of(saved / WEIGHTS) == before
+
+
+def test_the_folder_above_a_model_is_refused_with_a_hint(saved):
+    with pytest.raises(ValueError, match="did you mean .*model"):
+        from_pretrained(saved.parent)
 
 
 def test_a_folder_that_is_no_model_is_refused(tmp_path):

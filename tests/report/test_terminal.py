@@ -30,8 +30,13 @@ def test_panel_shows_label_words_remainder_and_bias():
         "+10.00",
         "word1",
         "-9.00",
-        "7 other words",
-        "-4.00",
+        "3 other words for",
+        "+12.00",
+        "4 other words against",
+        "-16.00",
+        "+0.25",
+        "sum",
+        "+5.25",
         "bias at this input",
     ):
         assert expected in output
@@ -49,7 +54,21 @@ def test_a_text_that_was_cut_says_so():
 
 
 def test_a_text_without_words_still_shows():
-    assert "bias at this input" in rendered(explanation_panel(explanation(words=())))
+    assert "no word is active: this is the bias alone" in rendered(explanation_panel(explanation(words=())))
+
+
+def test_a_wrong_prediction_is_marked():
+    assert "labelled negative" in rendered(explanation_panel(explanation(), labelled="negative"))
+    assert "labelled" not in rendered(explanation_panel(explanation(), labelled="positive"))
+
+
+def test_progress_in_a_log_says_something_every_tenth():
+    console = Console(file=io.StringIO(), width=100, force_terminal=False)
+    with ProgressBars(console) as bars:
+        for done in range(1, 101):
+            bars(Step("training", done, 100, {"loss": 0.5}))
+    lines = [line for line in console.file.getvalue().splitlines() if line.startswith("training ")]
+    assert len([line for line in lines if "/100" in line]) >= 10
 
 
 @pytest.mark.parametrize(

@@ -368,6 +368,7 @@ def test_command_writes_a_head_that_loads_and_a_card_without_machine_paths(text_
     result = run_command(
         "--text", text_file, "--out", out, "--encoder", folder, "--tokens", 3000, "--held-out-tokens", 300,
         "--held-out-text", f"other={text_file}", "--wordnet", tmp_path / "wordnet", "--device", "cpu",
+        "--passes", 300,
     )  # fmt: skip
     assert result.exit_code == 0, result.output
     load_backbone(str(folder), lexical_head=out)
@@ -375,6 +376,19 @@ def test_command_writes_a_head_that_loads_and_a_card_without_machine_paths(text_
     assert card["scores"]["held_out"]["wordnet"]["positions"] > 0
     assert set(card["scores"]) == {"held_out", "other"}
     assert str(tmp_path) not in json.dumps(card)
+
+
+def test_a_head_that_is_worse_than_none_is_not_written(text_file, tmp_path):
+    folder, out = tmp_path / "encoder", tmp_path / "head"
+    masked_lm().save_pretrained(folder)
+    wordpiece().save_pretrained(folder)
+    result = run_command(
+        "--text", text_file, "--out", out, "--encoder", folder, "--tokens", 300, "--held-out-tokens", 300,
+        "--device", "cpu", "--passes", 1,
+    )  # fmt: skip
+    assert result.exit_code == 1
+    assert "nothing was written" in result.output
+    assert not (out / CARD_FILE).exists()
 
 
 @pytest.mark.parametrize(
