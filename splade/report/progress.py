@@ -33,12 +33,12 @@ class ProgressBars:
         self._bars.stop()
 
     def __call__(self, step: Step) -> None:
-        if step.task not in self._tasks:
-            self._tasks[step.task] = self._bars.add_task(step.task, total=step.total, figures="")
         figures = "  ".join(f"{name} {value:.3g}" for name, value in step.figures.items())
         if not self._console.is_terminal:
             # A bar cannot move in a log; a line per tenth tells that the work goes on.
             if step.done * 10 // step.total > (step.done - 1) * 10 // step.total:
                 self._console.print(f"{step.task} {step.done}/{step.total}  {figures}", markup=False, highlight=False)
             return
+        if step.task not in self._tasks:
+            self._tasks[step.task] = self._bars.add_task(step.task, total=step.total, figures="")
         self._bars.update(self._tasks[step.task], completed=step.done, total=step.total, figures=figures)
