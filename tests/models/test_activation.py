@@ -10,6 +10,7 @@ SIZE = 6
 GATES = {
     "drelu": DReLU.Config(initial_threshold=-0.4),
     "gated": GatedJumpReLU.Config(initial_threshold=0.5),
+    "gated_negative": GatedJumpReLU.Config(initial_threshold=-0.5),
     "jump_sigmoid": JumpReLUGate.Config(initial_threshold=0.5),
     "jump_rectangle": JumpReLUGate.Config(initial_threshold=0.5, kernel="rectangle", bandwidth=1.0),
     "with_offset": JumpReLUGate.Config(initial_threshold=0.5, offset=True),

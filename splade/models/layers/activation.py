@@ -72,7 +72,18 @@ class Gate(nn.Module, ABC):
         self.closed |= dimensions.to(self.closed.device)
 
 
-class DReLU(Gate):
+class _FreeThreshold(Gate):
+    """A gate whose thresholds are parameters as they are, of either sign."""
+
+    def __init__(self, size: int, initial_threshold: float, *, use_offset: bool) -> None:
+        super().__init__(size, use_offset=use_offset)
+        self.theta = nn.Parameter(torch.full((size,), initial_threshold))
+
+    def thresholds(self) -> Float[Tensor, " V"]:
+        return self.theta
+
+
+class DReLU(_FreeThreshold):
     """`relu(z - theta)`: a shifted ReLU with a learned threshold per word."""
 
     REFERENCE: ClassVar = "Formal et al. 2021, arXiv:2107.05720 (sparse lexical layer); threshold per word learned"
@@ -86,21 +97,14 @@ class DReLU(Gate):
         """Whether each word also gets a learned offset, which calibration can set."""
 
         def build(self, size: int) -> "DReLU":
-            return DReLU(self, size)
-
-    def __init__(self, config: Config, size: int) -> None:
-        super().__init__(size, use_offset=config.offset)
-        self.theta = nn.Parameter(torch.full((size,), config.initial_threshold))
-
-    def thresholds(self) -> Float[Tensor, " V"]:
-        return self.theta
+            return DReLU(size, self.initial_threshold, use_offset=self.offset)
 
     def activate(self, z: Float[Tensor, "*batch V"], theta: Float[Tensor, "*#batch V"]) -> GateOutput:
         excess = z - theta
         return GateOutput(excess.relu(), (excess > 0).to(z.dtype), excess.sigmoid())
 
 
-class GatedJumpReLU(Gate):
+class GatedJumpReLU(_FreeThreshold):
     """`relu(z) * 1[z > theta]`; the step's gradient, in z and in theta, is that of a sigmoid of width one."""
 
     REFERENCE: ClassVar = "Rajamanoharan et al. 2024, arXiv:2407.14435"
@@ -113,18 +117,12 @@ class GatedJumpReLU(Gate):
         """Whether each word also gets a learned offset, which calibration can set."""
 
         def build(self, size: int) -> "GatedJumpReLU":
-            return GatedJumpReLU(self, size)
-
-    def __init__(self, config: Config, size: int) -> None:
-        super().__init__(size, use_offset=config.offset)
-        self.theta = nn.Parameter(torch.full((size,), config.initial_threshold))
-
-    def thresholds(self) -> Float[Tensor, " V"]:
-        return self.theta
+            return GatedJumpReLU(size, self.initial_threshold, use_offset=self.offset)
 
     def activate(self, z: Float[Tensor, "*batch V"], theta: Float[Tensor, "*#batch V"]) -> GateOutput:
         open_prob = (z - theta).sigmoid()
-        hard = (z > theta).to(z.dtype)
+        # Above zero too: with a negative threshold the word would count as open at strength zero.
+        hard = ((z > theta) & (z > 0)).to(z.dtype)
         gate_mask = hard + (open_prob - open_prob.detach())
         return GateOutput(z.relu() * gate_mask, gate_mask, open_prob)
 
