@@ -164,10 +164,8 @@ class LexicalSAE(nn.Module):
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Entries of the split words replaced by those of the sense slots that are picked and open."""
         assert self.expander is not None
-        split = self.expander.token_ids
-        plain = ~torch.isin(words, split)
-        word_logits = hidden @ self.backbone.decoder.weight[split].T + self.backbone.decoder_bias[split]
-        slots = self.expander.slot_logits(hidden, word_logits)
+        plain = ~torch.isin(words, self.expander.token_ids)
+        slots = self._slot_logits(hidden)
         columns = self.expander.slot_columns(self.backbone.vocab_size)
         slot_rows, slot, sense = (slots > opening[columns]).nonzero(as_tuple=True)
         rows = torch.cat([rows[plain], slot_rows])
@@ -190,14 +188,20 @@ class LexicalSAE(nn.Module):
         pooled = max_logits(hidden, self.backbone.decoder.weight, self.backbone.decoder_bias, mask)
         if self.expander is None:
             return pooled
-        return self.expander.place(pooled, self._slot_logits(hidden, mask).amax(1))
+        return self.expander.place(pooled, self._masked_slot_logits(hidden, mask).amax(1))
 
-    def _slot_logits(self, hidden: Float[Tensor, "B L D"], mask: Bool[Tensor, "B L"]) -> Float[Tensor, "B L K M"]:
-        """Logits of the sense slots of the split words, -inf at padding."""
+    def _slot_logits(self, hidden: Float[Tensor, "*batch D"]) -> Float[Tensor, "*batch K M"]:
+        """Logits of the sense slots of the split words."""
         assert self.expander is not None
         split = self.expander.token_ids
         word_logits = hidden @ self.backbone.decoder.weight[split].T + self.backbone.decoder_bias[split]
-        return self.expander.slot_logits(hidden, word_logits).masked_fill(~mask[..., None, None], -torch.inf)
+        return self.expander.slot_logits(hidden, word_logits)
+
+    def _masked_slot_logits(
+        self, hidden: Float[Tensor, "B L D"], mask: Bool[Tensor, "B L"]
+    ) -> Float[Tensor, "B L K M"]:
+        """The same, -inf at padding."""
+        return self._slot_logits(hidden).masked_fill(~mask[..., None, None], -torch.inf)
 
     def _winners(
         self, hidden: Float[Tensor, "B L D"], mask: Bool[Tensor, "B L"], strengths: Float[Tensor, "B V"]
@@ -209,7 +213,7 @@ class LexicalSAE(nn.Module):
         if self.expander is None:
             return winners[is_active]
         positions = winners.new_zeros(len(hidden), len(weight)).scatter_(1, words, winners)
-        slot_winners = self._slot_logits(hidden, mask).argmax(1)
+        slot_winners = self._masked_slot_logits(hidden, mask).argmax(1)
         return self.expander.place(positions, slot_winners)[strengths != 0]
 
     def classify(
