@@ -44,9 +44,7 @@ def quickstart(
     from splade.config.load import build_config
 
     settings = {"experiment_name": "quickstart", "data": {"dataset_name": "movie_snippets"}}
-    run = _train(build_config(settings), out, device)
-    _show_three(run)
-    console.print(_next_steps(out))
+    _train(build_config(settings), out, device)
 
 
 @app.command()
@@ -85,10 +83,7 @@ def train(
         columns = {"text_column": text_column, "label_column": label_column}
         source = {"dataset_name": data, **columns, "skip_bad_rows": skip_bad_rows}
         settings = build_config({"experiment_name": name, "output_dir": f"results/{name}", "data": source})
-    folder = out or Path(settings.output_dir) / "model"
-    run = _train(settings, folder, device)
-    _show_three(run)
-    console.print(_next_steps(folder))
+    _train(settings, out or Path(settings.output_dir) / "model", device)
 
 
 @app.command()
@@ -111,7 +106,8 @@ def explain(
         console.print(explanation_panel(explanation, top))
 
 
-def _train(config: "ExperimentConfig", out: Path, device: str) -> "TrainedRun":
+def _train(config: "ExperimentConfig", out: Path, device: str) -> None:
+    """Train, print the scores, save, and show three explained texts."""
     from splade.models.persistence import require_saveable, save_pretrained
     from splade.pipelines import setup_and_train
     from splade.report.progress import ProgressBars
@@ -121,8 +117,12 @@ def _train(config: "ExperimentConfig", out: Path, device: str) -> "TrainedRun":
     heading = f"{config.experiment_name}: {config.data.dataset_name} with {config.model.name}, recipe {config.recipe}"
     console.print(Text(heading, style="bold"))
     console.print(Text("(the first time, encoder and data are downloaded: about 90 MB)", style="dim"))
-    with ProgressBars(console) as bars:
-        run = setup_and_train(config, device, bars, lambda note: console.print(Text(f"data: {note}", style="dim")))
+    try:
+        with ProgressBars(console) as bars:
+            run = setup_and_train(config, device, bars, lambda note: console.print(Text(f"data: {note}", style="dim")))
+    except KeyboardInterrupt:
+        Console(stderr=True).print("stopped; nothing was saved")
+        raise
     scores = run.scores
     console.print(
         figures_table(
@@ -138,7 +138,8 @@ def _train(config: "ExperimentConfig", out: Path, device: str) -> "TrainedRun":
         console.print(Text(f"{scores.texts_cut} texts were longer than {run.model.max_length} tokens and were cut"))
     save_pretrained(run.model, out)
     console.print(Text(f"saved to {out}", style="dim"))
-    return run
+    _show_three(run)
+    console.print(_next_steps(out))
 
 
 def _show_three(run: "TrainedRun") -> None:
@@ -170,9 +171,6 @@ def main() -> None:
     _register_scripts()
     try:
         app()
-    except KeyboardInterrupt:
-        Console(stderr=True).print("stopped; nothing was saved")
-        sys.exit(130)
     except USER_ERRORS as error:
         from splade.report.terminal import shown
 

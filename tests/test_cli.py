@@ -112,6 +112,17 @@ def test_a_folder_that_cannot_take_the_model_is_refused_before_training(run, csv
     assert "holds other files (thesis.txt)" in error
 
 
+def test_an_interrupted_training_says_so_and_fails(run, csv, tmp_path, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("splade.pipelines.setup_and_train", interrupted)
+    code, _, error = run("train", str(csv), "--out", str(tmp_path / "model"))
+    assert code == 130
+    assert "stopped; nothing was saved" in error
+    assert not (tmp_path / "model").exists()
+
+
 def test_columns_beside_a_config_are_refused_not_ignored(run, tmp_path):
     (tmp_path / "run.yaml").write_text("seed: 1\n")
     code, _, error = run("train", "--config", str(tmp_path / "run.yaml"), "--text-column", "x")
