@@ -9,6 +9,7 @@ from transformers import AutoConfig, AutoModelForSequenceClassification
 
 from splade.data import load_text_dataset
 from splade.data.batches import Batch, TokenisedTexts, length_buckets, tokenise
+from splade.mechanistic.attribution import attribute_code
 from splade.models.bundled import bundled_folder
 from splade.models.config import ModelConfig
 from splade.models.lexical_sae import CLASSIFY, LexicalSAE
@@ -19,21 +20,37 @@ LABELS = {CLASSIFY: ("negative", "positive")}
 ACTIVE_WORDS = 100
 
 
-def lexical_model() -> LexicalSAE:
-    """The default recipe on the bundled encoder, opened to about a hundred words per text."""
+def lexical_model(*, near: bool = True) -> LexicalSAE:
+    """The default recipe on the bundled encoder, opened to about a hundred words per text.
+
+    Without `near` every token reaches every word, as in the other recipes: the same gate, no neighbourhood.
+    """
     torch.manual_seed(0)
     parts: ModelConfig = recipe_by_name("anchored").model
+    if not near:
+        parts = parts.model_copy(update={"neighbourhood": None})
     model = LexicalSAE.from_backbone(parts, LABELS)
+    model.backbone.encoder.get_input_embeddings().weight.requires_grad_(False)  # pyright: ignore[reportCallIssue, reportAttributeAccessIssue]
     open_about(model, [ragged(32).batch(list(range(32)))], ACTIVE_WORDS)
     return model
 
 
-def dense_model(attention_dropout: float = 0.0) -> nn.Module:
+def dense_model() -> nn.Module:
     """What one would fine-tune instead: the same encoder with a classification layer."""
     torch.manual_seed(0)
     folder = bundled_folder("bundled:minilm")
-    config = AutoConfig.from_pretrained(folder, attention_probs_dropout_prob=attention_dropout)
-    return AutoModelForSequenceClassification.from_pretrained(folder, config=config, dtype=torch.float32)
+    config = AutoConfig.from_pretrained(folder, attention_probs_dropout_prob=0.0)
+    model = AutoModelForSequenceClassification.from_pretrained(folder, config=config, dtype=torch.float32)
+    model.get_input_embeddings().weight.requires_grad_(False)
+    return model
+
+
+def with_attention_dropout(model: LexicalSAE, rate: float = 0.1) -> LexicalSAE:
+    """The same model with dropout on attention weights, as encoders are published."""
+    for name, part in model.backbone.encoder.named_modules():
+        if name.endswith("attention.self"):
+            part.dropout.p = rate  # pyright: ignore[reportAttributeAccessIssue]
+    return model
 
 
 def ragged(count: int) -> TokenisedTexts:
@@ -61,16 +78,17 @@ def _tokenizer():  # noqa: ANN202
 def plain_document(model: LexicalSAE, batch: Batch) -> Tensor:
     """The head as one would write it: all logits, the gate at every position, then the maximum."""
     hidden = model.backbone.hidden(batch.input_ids, batch.attention_mask)
-    return plain_pool(model, hidden, batch.attention_mask)
+    return plain_pool(model, hidden, batch)
 
 
-def plain_pool(model: LexicalSAE, hidden: Tensor, mask: Tensor) -> Tensor:
-    logits = model.backbone.decoder(hidden).masked_fill(~mask[..., None], -torch.inf)
+def plain_pool(model: LexicalSAE, hidden: Tensor, batch: Batch) -> Tensor:
+    logits = model.backbone.decoder(hidden).masked_fill(~batch.attention_mask[..., None], -torch.inf)
     return model.saturation(model.gate(logits).activated).amax(1)
 
 
-def fused_pool(model: LexicalSAE, hidden: Tensor, mask: Tensor) -> Tensor:
-    return model.saturation(model.gate(model._pool_logits(hidden, mask)).activated)
+def fused_pool(model: LexicalSAE, hidden: Tensor, batch: Batch) -> Tensor:
+    pooled = model.projection.pooled(hidden, batch.input_ids, batch.attention_mask)
+    return model.saturation(model.gate(pooled).activated)
 
 
 def head_step(model: LexicalSAE, batch: Batch, pool: Callable[..., Tensor]) -> Callable[[], None]:
@@ -84,7 +102,7 @@ def head_step(model: LexicalSAE, batch: Batch, pool: Callable[..., Tensor]) -> C
     def run() -> None:
         model.zero_grad()
         hidden.grad = None
-        (pool(model, hidden, batch.attention_mask) * pull).sum().backward()
+        (pool(model, hidden, batch) * pull).sum().backward()
 
     return run
 
@@ -141,6 +159,19 @@ def sparse_logits(model: LexicalSAE) -> Callable[[Batch], Tensor]:
     return lambda batch: model.read(model.encode_sparse(batch.input_ids, batch.attention_mask)).logits
 
 
-def unpacked_state(model: LexicalSAE) -> Callable[[Batch], object]:
-    """Logits, sparse vector, dense W_eff and bias, as the state unpacks."""
-    return lambda batch: list(model.classify_document(batch.input_ids, batch.attention_mask))
+def unpacked_state(model: LexicalSAE, batch: Batch) -> Callable[[], object]:
+    """Logits, sparse vector, dense W_eff and bias, as the state unpacks, from a document's words."""
+    with torch.no_grad():
+        words = model.encode_document(batch.input_ids, batch.attention_mask).sparse_vector
+    return lambda: list(model.decide(words.detach(), CLASSIFY))
+
+
+def sparse_state(model: LexicalSAE, batch: Batch) -> Callable[[], object]:
+    """The same from the sparse code: logits, active words, and the effective weights of those alone."""
+    code = model.encode_sparse(batch.input_ids, batch.attention_mask)
+
+    def run() -> object:
+        state = model.read(code)
+        return state, attribute_code(state, state.logits.argmax(-1))
+
+    return run

@@ -12,14 +12,15 @@ def task(name: str, batch: c.Batch):  # noqa: ANN201
     if name == "dense_step":
         dense = c.dense_model()
         return c.training_step(dense, c.dense_logits(dense), [batch])
-    model = c.lexical_model()
+    model = c.lexical_model(near=name.startswith("near"))
     return {
         "plain_head": lambda: c.head_step(model, batch, c.plain_pool),
-        "fused_head": lambda: c.head_step(model, batch, c.fused_pool),
-        "plain_step": lambda: c.training_step(model, c.plain_logits(model), [batch]),
-        "fused_step": lambda: c.training_step(model, c.fused_logits(model), [batch]),
-        "dense_state": lambda: c.inference(model, c.unpacked_state(model), [batch]),
-        "sparse_state": lambda: c.inference(model, c.sparse_logits(model), [batch]),
+        "near_head": lambda: c.head_step(model, batch, c.fused_pool),
+        "whole_head": lambda: c.head_step(model, batch, c.fused_pool),
+        "near_step": lambda: c.training_step(model, c.fused_logits(model), [batch]),
+        "whole_step": lambda: c.training_step(model, c.fused_logits(model), [batch]),
+        "dense_state": lambda: c.unpacked_state(model, batch),
+        "sparse_state": lambda: c.sparse_state(model, batch),
     }[name]()
 
 

@@ -1,7 +1,16 @@
-"""From an experiment's settings to a trained, measured model."""
+"""From an experiment's settings to trained, measured models, one per seed.
 
+1. The data and the model are made from the settings and the seed.
+2. The loop trains; history and checkpoints go to the run's folder.
+3. The best weights are scored on the test split, which nothing before has seen, and saved with the results.
+"""
+
+import json
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -9,10 +18,17 @@ from splade.config.schema import ExperimentConfig
 from splade.data import TextDataset, TextSplit, load_text_dataset
 from splade.data.batches import length_buckets, tokenise
 from splade.device import resolve_device, set_seed
+from splade.evaluation.intervals import mean_and_interval, paired_bootstrap
 from splade.mechanistic.attribution import identity_error
 from splade.models.lexical_sae import CLASSIFY, LexicalSAE
+from splade.models.persistence import from_pretrained, save_pretrained
 from splade.progress import OnStep, Step, silent
-from splade.training.fit import FitSettings, fit
+from splade.training.baselines import dense_twin, tfidf_baseline
+from splade.training.loop import Callbacks, Trainer
+from splade.training.recorders import recorder
+from splade.training.run_folder import CONFIG, MODEL, RESULTS, RunFolder, write_json
+from splade.training.stopping import EpochScores
+from splade.training.tasks import Documents
 
 
 @dataclass(frozen=True)
@@ -33,26 +49,174 @@ class Scores:
 
 @dataclass(frozen=True)
 class TrainedRun:
-    """A trained model with the data it came from and its test scores."""
+    """A trained model with the data it came from and its scores."""
 
     model: LexicalSAE
     dataset: TextDataset
     scores: Scores
+    """On the test split."""
+    validation: EpochScores
+    """Of the epoch that was kept."""
+    tau_ce: float | None
+    """Cross-entropy that the constrained phase had to keep; None when circuits were not asked for."""
+    seed: int
+    seconds: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """The figures, as plain data."""
+        figures = {"seed": self.seed, "seconds": round(self.seconds, 1), "tau_ce": self.tau_ce}
+        return {**figures, "test": asdict(self.scores), "validation": asdict(self.validation)}
+
+
+@dataclass(frozen=True)
+class Watchers:
+    """Who is told what while experiments run."""
+
+    on_step: OnStep = silent
+    on_note: Callable[[str], None] = lambda _: None
+    """What was decided about the data, before the first step."""
+    is_interrupted: Callable[[], bool] = lambda: False
+    """Asked after every step: whether to save and stop."""
+
+
+def run_experiment(
+    config: ExperimentConfig, *, resume: bool = False, device: str = "auto", watchers: Watchers = Watchers()
+) -> dict[str, Any]:
+    """Train with every seed of the settings and return what `results.json` of `output_dir` then says.
+
+    With several seeds each has a folder `seed-N` of its own. On `resume`, seeds that are finished are not trained
+    again, and the one that was interrupted goes on.
+    """
+    seeds, place = config.evaluation.seeds, Path(config.output_dir)
+    if len(seeds) == 1:
+        return train_in_folder(config, seeds[0], place, resume=resume, device=device, watchers=watchers)
+    with RunFolder.open(place, config.model_dump(mode="json"), resume=resume) as folder:
+        runs = []
+        for seed in seeds:
+            own = place / f"seed-{seed}"
+            is_begun = (own / CONFIG).is_file()
+            runs.append(train_in_folder(config, seed, own, resume=is_begun, device=device, watchers=watchers))
+        results = {"experiment_name": config.experiment_name, "runs": runs, "mean": _means(runs)}
+        folder.write_json(RESULTS, results)
+    return results
+
+
+def _means(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """Means of the test figures over seeds, with 95 % intervals."""
+    names = ("accuracy", "active_words", "identity_error")
+    return {name: asdict(mean_and_interval([run["test"][name] for run in runs])) for name in names}
+
+
+def train_in_folder(
+    config: ExperimentConfig, seed: int, place: Path, *, resume: bool, device: str, watchers: Watchers
+) -> dict[str, Any]:
+    """One seed's run, with everything it leaves in its folder; `resume` goes on where it was interrupted."""
+    with RunFolder.open(place, config.model_dump(mode="json"), seed=seed, resume=resume) as folder:
+        if folder.results.exists():
+            watchers.on_note(f"seed {seed} is finished: {folder.results}")
+            return json.loads(folder.results.read_text(encoding="utf-8"))
+        try:
+            with recorder(folder) as record:
+                run = setup_and_train(config, device, watchers, seed=seed, folder=folder, on_record=record)
+        except BaseException:
+            # A misspelt data set must not occupy the folder.
+            if not folder.has_begun:
+                folder.withdraw()
+            raise
+        save_pretrained(run.model, folder.model)
+        results = {"experiment_name": config.experiment_name, **run.as_dict()}
+        # Last: a run with results is finished.
+        folder.write_json(RESULTS, results)
+        folder.drop_checkpoints()
+    return results
 
 
 def setup_and_train(
     config: ExperimentConfig,
     device: str = "auto",
-    on_step: OnStep = silent,
-    on_note: Callable[[str], None] = lambda _: None,
+    watchers: Watchers = Watchers(),
+    *,
+    seed: int | None = None,
+    folder: RunFolder | None = None,
+    on_record: Callable[[dict[str, Any]], None] = lambda _: None,
 ) -> TrainedRun:
-    """Load the data, build the model, train it with the first seed, and score it on the test split.
+    """Load the data, build the model, train it, and score it on the test split.
 
-    What was decided about the data is told through `on_note` before the first step.
+    Without a folder nothing is written; with one that holds a checkpoint the run goes on from there.
     """
-    seed = config.evaluation.seeds[0]
+    started = time.monotonic()
+    seed = config.evaluation.seeds[0] if seed is None else seed
+    dataset = load_data(config, seed)
+    for note in dataset.notes:
+        watchers.on_note(note)
+    set_seed(seed)
+    model = LexicalSAE.from_backbone(config.model, {CLASSIFY: dataset.label_names}).to(resolve_device(device))
+    callbacks = Callbacks(watchers.on_step, on_record, folder and folder.save_checkpoint, watchers.is_interrupted)
+    trainer = Trainer(
+        model,
+        documents(model, dataset.train),
+        documents(model, dataset.validation),
+        config.training,
+        seed=seed,
+        callbacks=callbacks,
+    )
+    if (checkpoint := folder.load_checkpoint() if folder else None) is not None:
+        if checkpoint.warning:
+            watchers.on_note(checkpoint.warning)
+        trainer.load_state_dict(checkpoint.state)
+    best = trainer.run()
+    scores = score(model, dataset.test, watchers.on_step)
+    return TrainedRun(model, dataset, scores, best, trainer.geco.tau, seed, time.monotonic() - started)
+
+
+def run_baselines(
+    config: ExperimentConfig, device: str = "auto", *, with_dense: bool = True, on_step: OnStep = silent
+) -> dict[str, Any]:
+    """Yardsticks on the experiment's rows, written to `baselines.json`; compared with its model where there is one."""
+    seed, place = config.evaluation.seeds[0], Path(config.output_dir)
+    dataset = load_data(config, seed)
+    epochs = config.training.planned_epochs(len(dataset.train))
+    found = [tfidf_baseline(dataset)]
+    if with_dense:
+        found.append(
+            dense_twin(
+                dataset,
+                config.model.name,
+                epochs=epochs,
+                batch_size=config.training.effective_batch,
+                max_length=config.model.max_length,
+                seed=seed,
+                device=device,
+                on_step=on_step,
+            )
+        )
+    results: dict[str, Any] = {"test_texts": len(dataset.test), "baselines": {b.name: asdict(b) for b in found}}
+    own = next((p for p in (place / MODEL, place / f"seed-{seed}" / MODEL) if p.is_dir()), None)
+    if own is not None:
+        model = from_pretrained(own).to(resolve_device(device))
+        ours = are_correct(model, dataset.test)
+        results["model"] = {"folder": str(own), "accuracy": sum(ours) / len(ours)}
+        results["difference"] = {b.name: asdict(paired_bootstrap(ours, b.is_correct)) for b in found}
+    write_json(place / "baselines.json", results)
+    return results
+
+
+@torch.no_grad()
+def are_correct(model: LexicalSAE, split: TextSplit) -> list[bool]:
+    """Whether each text of a split gets its label, in order."""
+    task = documents(model, split)
+    correct = torch.zeros(len(split), dtype=torch.bool)
+    for rows in length_buckets(task.texts, 64):
+        encoded = task.encode(model, rows)
+        logits = model.decide(encoded.sparse_vector, CLASSIFY).logits
+        correct[rows] = (logits.argmax(-1) == encoded.labels).cpu()
+    return correct.tolist()
+
+
+def load_data(config: ExperimentConfig, seed: int) -> TextDataset:
+    """The data set that the settings name."""
     data = config.data
-    dataset = load_text_dataset(
+    return load_text_dataset(
         data.dataset_name,
         path=data.path,
         train_samples=data.train_samples,
@@ -62,13 +226,13 @@ def setup_and_train(
         label_column=data.label_column,
         skip_bad_rows=data.skip_bad_rows,
     )
-    for note in dataset.notes:
-        on_note(note)
-    set_seed(seed)
-    model = LexicalSAE.from_backbone(config.model, {CLASSIFY: dataset.label_names}).to(resolve_device(device))
-    texts = tokenise(model.tokenizer, dataset.train.texts, model.max_length)
-    fit(model, texts, dataset.train.labels, FitSettings(seed=seed), on_step)
-    return TrainedRun(model, dataset, score(model, dataset.test, on_step))
+
+
+def documents(model: LexicalSAE, split: TextSplit) -> Documents:
+    """A split as the training loop wants it."""
+    return Documents(
+        tokenise(model.tokenizer, split.texts, model.max_length), torch.tensor(split.labels, dtype=torch.long)
+    )
 
 
 @torch.no_grad()

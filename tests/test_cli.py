@@ -1,3 +1,5 @@
+import json
+import signal
 import subprocess
 import sys
 
@@ -5,6 +7,7 @@ import pytest
 
 from splade import cli
 from splade.models.persistence import from_pretrained, save_pretrained
+from splade.training.loop import Trainer
 from tests import tiny
 
 ROWS = [("a good film", "pos"), ("a very good movie", "pos"), ("great acting", "pos"), ("wonderful plot", "pos")]
@@ -45,15 +48,27 @@ def csv(tmp_path):
     return path
 
 
-def test_training_on_an_own_file_saves_a_model_that_explains(run, encoder, csv, tmp_path):
-    config = tmp_path / "run.yaml"
-    config.write_text(f"seed: 1\ndata: {{dataset_name: '{csv}'}}\nmodel: {{name: '{encoder}', max_length: 16}}\n")
-    code, output, error = run("train", "--config", str(config), "--out", str(tmp_path / "model"))
+@pytest.fixture
+def tiny_run(encoder, csv, tmp_path):
+    """An experiment of a few steps on a tiny encoder."""
+    path = tmp_path / "run.yaml"
+    path.write_text(
+        f"seed: 1\ndata: {{dataset_name: '{csv}'}}\nmodel: {{name: '{encoder}', max_length: 16}}\n"
+        "training: {max_epochs: 2, batch_size: 16}\n"
+    )
+    return path
+
+
+def test_training_on_an_own_file_leaves_a_run_and_a_model_that_explains(run, tiny_run, tmp_path):
+    code, output, error = run("train", "--config", str(tiny_run), "--out", str(tmp_path / "run"))
     assert (code, error) == (0, "")
-    for expected in ("accuracy", "active words", "identity error", "verdict", "saved to"):
+    for expected in ("accuracy", "active words", "identity error", "verdict", "everything is in"):
         assert expected in output
-    assert from_pretrained(tmp_path / "model").labels == {"classify": ("neg", "pos")}
-    code, output, _ = run("explain", str(tmp_path / "model"), "a good film", "", "--top", "2")
+    left = {path.name for path in (tmp_path / "run").iterdir()}
+    assert {"resolved_config.yaml", "results.json", "history.jsonl", "environment.json", "model"} <= left
+    assert "checkpoint" not in left
+    assert from_pretrained(tmp_path / "run" / "model").labels == {"classify": ("neg", "pos")}
+    code, output, _ = run("explain", str(tmp_path / "run" / "model"), "a good film", "", "--top", "2")
     assert code == 0
     assert "a good film" in output
     assert output.count("bias at this input") == 2
@@ -63,8 +78,8 @@ def test_errors_are_one_sentence_and_a_non_zero_exit(run, tmp_path):
     for arguments, message in [
         (("explain", str(tmp_path), "text"), "is not a saved model"),
         (("train",), "give either a data set"),
-        (("train", "no_such_set"), "is unknown"),
-        (("train", str(tmp_path / "none.csv")), "no file or folder"),
+        (("train", "no_such_set", "--out", str(tmp_path / "run")), "is unknown"),
+        (("train", str(tmp_path / "none.csv"), "--out", str(tmp_path / "run")), "no file or folder"),
         (("train", "--config", str(tmp_path / "none.yaml")), "no experiment file"),
     ]:
         code, _, error = run(*arguments)
@@ -103,28 +118,55 @@ except SystemExit:
     assert "quickstart" in result.stdout
 
 
-def test_a_folder_that_cannot_take_the_model_is_refused_before_training(run, csv, tmp_path, monkeypatch):
+def test_a_folder_that_holds_a_run_is_refused_before_training(run, csv, tmp_path, monkeypatch):
     (tmp_path / "taken").mkdir()
-    (tmp_path / "taken" / "thesis.txt").write_text("do not lose me")
-    monkeypatch.setattr("splade.pipelines.setup_and_train", lambda *_: pytest.fail("training began"))
+    (tmp_path / "taken" / "results.json").write_text("{}")
+    monkeypatch.setattr("splade.pipelines.setup_and_train", lambda *_, **__: pytest.fail("training began"))
     code, _, error = run("train", str(csv), "--out", str(tmp_path / "taken"))
     assert code == 1
-    assert "holds other files (thesis.txt)" in error
+    assert "already holds a run" in error
+    assert "--resume" in error
 
 
-def test_an_interrupted_training_says_so_and_fails(run, csv, tmp_path, monkeypatch):
-    def interrupted(*_):
-        raise KeyboardInterrupt
+def test_ctrl_c_saves_says_so_and_fails_and_the_run_can_go_on(run, tiny_run, tmp_path, monkeypatch):
+    seen = []
+    plain_step = Trainer._take_step
 
-    monkeypatch.setattr("splade.pipelines.setup_and_train", interrupted)
-    code, _, error = run("train", str(csv), "--out", str(tmp_path / "model"))
+    def take_step(self, rows):
+        plain_step(self, rows)
+        seen.append(self.step)
+        if len(seen) == 3:
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(Trainer, "_take_step", take_step)
+    code, _, error = run("train", "--config", str(tiny_run), "--out", str(tmp_path / "run"))
     assert code == 130
-    assert "stopped; nothing was saved" in error
-    assert not (tmp_path / "model").exists()
+    assert "stopped after step 3" in error
+    assert "--resume" in error
+    code, output, error = run("train", "--config", str(tiny_run), "--out", str(tmp_path / "run"), "--resume")
+    assert (code, error) == (0, "")
+    assert seen[:4] == [1, 2, 3, 4]
+    history = [json.loads(line) for line in (tmp_path / "run" / "history.jsonl").read_text().splitlines()]
+    assert [record["step"] for record in history if "step" in record] == sorted(set(seen))
+    assert "accuracy" in output
+    code, _, error = run("train", "--config", str(tiny_run), "--out", str(tmp_path / "run"))
+    assert (code, "already holds a run" in error) == (1, True)
+
+
+def test_several_seeds_give_a_mean_with_its_interval(run, tiny_run, tmp_path):
+    tiny_run.write_text(tiny_run.read_text().replace("seed: 1", "evaluation: {seeds: [1, 2]}"))
+    code, output, _ = run("train", "--config", str(tiny_run), "--out", str(tmp_path / "run"))
+    assert code == 0
+    assert "Mean of 2 seeds" in output
+    results = json.loads((tmp_path / "run" / "results.json").read_text())
+    assert [r["seed"] for r in results["runs"]] == [1, 2]
+    accuracy = results["mean"]["accuracy"]
+    assert accuracy["low"] <= accuracy["mean"] <= accuracy["high"]
+    assert from_pretrained(tmp_path / "run" / "seed-2" / "model").labels == {"classify": ("neg", "pos")}
 
 
 def test_columns_beside_a_config_are_refused_not_ignored(run, tmp_path):
     (tmp_path / "run.yaml").write_text("seed: 1\n")
     code, _, error = run("train", "--config", str(tmp_path / "run.yaml"), "--text-column", "x")
     assert code == 1
-    assert "under data:" in error
+    assert "text_column" in error

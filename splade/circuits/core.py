@@ -1,5 +1,6 @@
-"""`CircuitState`: a decision together with everything needed to take it apart exactly."""
+"""`CircuitState`: a decision with everything needed to take it apart exactly; `circuit_mask`: which words carry it."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -76,6 +77,54 @@ def largest_k_mask(values: Float[Tensor, "*batch V"], k: Int[Tensor, "*batch"] |
     above, tied = values > kth, values == kth
     room = counts - above.sum(-1, keepdim=True)
     return (above | (tied & (tied.cumsum(-1) <= room))) & (counts > 0)
+
+
+def circuit_size(active: Bool[Tensor, "*batch V"], fraction: float) -> Int[Tensor, "*batch"]:
+    """How many words a circuit has: `max(1, round(fraction * K))` of the K *active* words; none where none is active.
+
+    Example: 120 active words of 30,522 and a fraction of 0.1 -> 12 words, not 3,052.
+    """
+    count = active.sum(-1)
+    return (count * fraction).round().long().clamp(min=1).minimum(count)
+
+
+def circuit_mask(
+    attr: Float[Tensor, "*batch V"], active: Bool[Tensor, "*batch V"], fraction: float, temperature: float
+) -> Float[Tensor, "*batch V"]:
+    """How far each word belongs to the circuit: near one for the `circuit_size` active words of largest |attr|.
+
+    `sigmoid(temperature * (|attr| - t) / scale)` at active words and zero elsewhere. t is the midpoint of the k-th and
+    the (k+1)-th largest |attr| among active words (0 after the last), scale the mean |attr| over active words; both
+    are detached. At an infinite temperature the mask is hard, keeps exactly k words and breaks ties by the lowest id.
+    Training and evaluation call this one function.
+
+    Example: attr=[4, -8, 1, 0], active=[T, T, T, F], fraction 0.34, temperature inf -> [0, 1, 0, 0]
+    """
+    # Words active nowhere in the batch belong to no circuit: leave out their columns, nearly all of the vocabulary.
+    columns = active.reshape(-1, active.shape[-1]).any(0).nonzero().flatten()
+    mask = _mask_columns(attr[..., columns], active[..., columns], fraction, temperature)
+    return torch.zeros_like(attr).index_copy(-1, columns, mask)
+
+
+def _mask_columns(
+    attr: Float[Tensor, "*batch K"], active: Bool[Tensor, "*batch K"], fraction: float, temperature: float
+) -> Float[Tensor, "*batch K"]:
+    """`circuit_mask` of some columns."""
+    if attr.numel() == 0:
+        return attr
+    magnitude = attr.abs()
+    # Below every active word, so that no inactive word is ever among the k largest.
+    ranked = magnitude.detach().masked_fill(~active, -1.0)
+    kept = largest_k_mask(ranked, circuit_size(active, fraction))
+    if math.isinf(temperature):
+        return kept.to(attr.dtype)
+    last_in = ranked.masked_fill(~kept, torch.inf).amin(-1, keepdim=True)
+    first_out = ranked.masked_fill(kept, 0.0).clamp(min=0).amax(-1, keepdim=True)
+    # Rows without active words have an infinite threshold; their mask is filled with zeros below.
+    threshold = ((last_in + first_out) / 2).nan_to_num(posinf=0.0)
+    scale = ranked.clamp(min=0).sum(-1, keepdim=True) / active.sum(-1, keepdim=True).clamp(min=1)
+    sharpness = temperature / scale.clamp(min=1e-12)
+    return ((magnitude - threshold) * sharpness).sigmoid().masked_fill(~active, 0.0)
 
 
 def compute_active_slice_weff(

@@ -5,7 +5,8 @@ from typing import Annotated
 from pydantic import Field, field_validator, model_validator
 
 from splade.models.config import ModelConfig
-from splade.models.part import PartConfig
+from splade.part import PartConfig
+from splade.training.settings import TrainingConfig
 
 
 class DataConfig(PartConfig):
@@ -64,6 +65,8 @@ class Recipe(PartConfig):
 
     model: ModelConfig
     """The parts of the model."""
+    training: TrainingConfig
+    """How it is trained."""
 
 
 class ExperimentConfig(Recipe):

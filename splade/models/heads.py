@@ -16,7 +16,7 @@ from torch.nn.functional import embedding_bag
 from splade.circuits.core import CircuitState, SparseCircuitState
 from splade.circuits.sparse_code import SparseCode
 from splade.models.layers.bcos import alignment, unit_rows
-from splade.models.part import PartConfig
+from splade.part import PartConfig
 
 
 class ReluHead(nn.Module):

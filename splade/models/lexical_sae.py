@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from transformers import PreTrainedTokenizerBase
 
@@ -21,7 +21,8 @@ from splade.models.config import ModelConfig
 from splade.models.heads import BcosHead, ReluHead
 from splade.models.layers.activation import Gate, GateOutput
 from splade.models.layers.pooling import TopK
-from splade.models.layers.vocab_head import max_logits, open_logits, padded_rows, winning_positions
+from splade.models.layers.screening import Candidates
+from splade.models.projection import Projection
 from splade.types import TokenIds, TokenMask
 from splade.vocab import DimensionTable, Vocabulary
 
@@ -34,6 +35,8 @@ class EncodedSequence:
 
     sparse_sequence: Float[Tensor, "B L V"]
     gate: GateOutput
+    logits: Float[Tensor, "B L V"]
+    """What the gate was given; -inf where a word cannot open."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,8 @@ class EncodedDocument:
 
     sparse_vector: Float[Tensor, "B V"]
     gate: GateOutput
+    logits: Float[Tensor, "B V"]
+    """Greatest logit of each word; -inf where it cannot open."""
 
 
 class LexicalSAE(nn.Module):
@@ -57,18 +62,25 @@ class LexicalSAE(nn.Module):
         self.dimensions = DimensionTable(vocabulary, senses)
         size = len(self.dimensions)
         self.expander = config.expander.build(backbone.width, vocabulary) if config.expander else None
+        self.neighbourhood = config.neighbourhood.build(backbone.vocab_size) if config.neighbourhood else None
         self.gate: Gate = config.gate.build(size)
         self.gate.close(~self.dimensions.feature_mask)
+        if config.neighbourhood:
+            unnamed = ~config.neighbourhood.nameable(vocabulary)
+            self.gate.close(torch.cat([unnamed, torch.zeros(len(senses), dtype=torch.bool, device="cpu")]))
         self.saturation = config.saturation.build()
         self.topk = TopK(config.topk_per_position)
         self.pool = config.pool.build(size)
         self.masking = config.masking.build() if config.masking else nn.Identity()
         self.heads = nn.ModuleDict({name: config.head.build(size, len(ls)) for name, ls in self.labels.items()})
+        self.projection = Projection(backbone, self.neighbourhood, self.expander, self.gate)
 
     @classmethod
     def from_backbone(cls, config: ModelConfig, labels: Mapping[str, Sequence[str]]) -> "LexicalSAE":
         """A new model on the backbone that the config names, its heads untrained."""
-        return cls(config, load_backbone(config.name, lexical_head=config.lexical_head), labels)
+        model = cls(config, load_backbone(config.name, lexical_head=config.lexical_head), labels)
+        model.choose_neighbourhood()
+        return model
 
     @classmethod
     def from_pretrained(cls, folder: str | Path) -> "LexicalSAE":
@@ -83,6 +95,11 @@ class LexicalSAE(nn.Module):
 
         return save_pretrained(self, folder)
 
+    def choose_neighbourhood(self) -> None:
+        """Let each token speak for the words nearest to it in the decoder as it is now: once, before training."""
+        if self.neighbourhood is not None:
+            self.neighbourhood.choose(self.backbone.decoder.weight, self.dimensions.vocabulary)
+
     @property
     def tokenizer(self) -> PreTrainedTokenizerBase:
         """The backbone's tokenizer."""
@@ -96,16 +113,14 @@ class LexicalSAE(nn.Module):
     def word_logits(self, input_ids: TokenIds, attention_mask: Bool[Tensor, "B L"]) -> Float[Tensor, "B L V"]:
         """Logit of every dimension at every position; -inf at padding, which no gate opens."""
         hidden = self.backbone.hidden(input_ids, attention_mask)
-        logits = self.backbone.decoder(hidden)
-        if self.expander is not None:
-            logits = self.expander(hidden, logits)
-        return logits.masked_fill(~attention_mask[..., None], -torch.inf)
+        return self.projection.everywhere(hidden, input_ids, attention_mask)
 
     def encode(self, input_ids: TokenIds, attention_mask: TokenMask) -> EncodedSequence:
         """Strength of every word at every position, with the gate's own account of it."""
         mask = attention_mask.bool()
-        gate = self.gate(self.word_logits(input_ids, mask))
-        return EncodedSequence(self.topk(self.saturation(gate.activated)), gate)
+        logits = self.word_logits(input_ids, mask)
+        gate = self.gate(logits)
+        return EncodedSequence(self.topk(self.saturation(gate.activated)), gate, logits)
 
     def forward(self, input_ids: TokenIds, attention_mask: TokenMask) -> Float[Tensor, "B L V"]:
         """Strength of every word at every position."""
@@ -121,9 +136,11 @@ class LexicalSAE(nn.Module):
             encoded = self.encode(input_ids, attention_mask)
             # Every field is non-decreasing in the logit, so its maximum is what the greatest logit gives.
             gate = GateOutput(*(field.amax(1) for field in encoded.gate))
-            return EncodedDocument(self.pool(encoded.sparse_sequence, attention_mask.bool()), gate)
-        gate = self.gate(self.max_logits(input_ids, attention_mask))
-        return EncodedDocument(self.saturation(gate.activated), gate)
+            pooled = self.pool(encoded.sparse_sequence, attention_mask.bool())
+            return EncodedDocument(pooled, gate, encoded.logits.amax(1))
+        logits = self.max_logits(input_ids, attention_mask)
+        gate = self.gate(logits)
+        return EncodedDocument(self.saturation(gate.activated), gate, logits)
 
     @torch.no_grad()
     def encode_sparse(self, input_ids: TokenIds, attention_mask: TokenMask) -> SparseCode:
@@ -136,8 +153,7 @@ class LexicalSAE(nn.Module):
             positions = sequence[rows, :, ids].argmax(1) if self.pool.pools_logits_first else None
             return SparseCode.from_dense(pooled, positions)
         hidden = self.backbone.hidden(input_ids, mask)
-        strengths = self.saturation(self.gate(self._pool_logits(hidden, mask)).activated)
-        return SparseCode.from_dense(strengths, self._winners(hidden, mask, strengths))
+        return self._code(self.projection.open_words(hidden, input_ids, mask), len(hidden))
 
     @torch.no_grad()
     def encode_positions(
@@ -147,74 +163,26 @@ class LexicalSAE(nn.Module):
 
         `read(code, TAG)` then tags them. [B, L, V] is never made.
         """
-        hidden = self.backbone.hidden(input_ids, attention_mask.bool())[chosen]
-        opening, size = self.gate.opening_logits(), self.backbone.vocab_size
-        rows, words, logits = open_logits(
-            hidden, self.backbone.decoder.weight, self.backbone.decoder_bias, opening[:size]
-        )
-        if self.expander is not None:
-            rows, words, logits = self._with_slots(hidden, rows, words, logits, opening)
-        values = self.saturation(self.gate(logits, words).activated)
-        at = chosen.nonzero()[:, 1][rows]
-        code = SparseCode.from_entries(rows, words, values, at, (len(hidden), len(self.dimensions)))
+        hidden = self.backbone.hidden(input_ids, attention_mask.bool())
+        code = self._code(self.projection.open_at(hidden, input_ids, chosen), int(chosen.sum()))
         return code.keep_strongest(self.topk.k) if self.topk.k else code
 
-    def _with_slots(
-        self, hidden: Float[Tensor, "N D"], rows: Tensor, words: Tensor, logits: Tensor, opening: Float[Tensor, " V"]
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Entries of the split words replaced by those of the sense slots that are picked and open."""
-        assert self.expander is not None
-        plain = ~torch.isin(words, self.expander.token_ids)
-        slots = self._slot_logits(hidden)
-        columns = self.expander.slot_columns(self.backbone.vocab_size)
-        slot_rows, slot, sense = (slots > opening[columns]).nonzero(as_tuple=True)
-        rows = torch.cat([rows[plain], slot_rows])
-        words = torch.cat([words[plain], columns[slot, sense]])
-        logits = torch.cat([logits[plain], slots[slot_rows, slot, sense]])
-        order = torch.argsort(rows * len(self.dimensions) + words)
-        return rows[order], words[order], logits[order]
+    def _code(self, found: Candidates, rows: int) -> SparseCode:
+        """The strengths of the words that the gate opens."""
+        values = self.saturation(self.gate(found.logits, found.words).activated)
+        is_open = values != 0
+        at, words, _, positions = (field[is_open] for field in found)
+        return SparseCode.from_entries(at, words, values[is_open], positions, (rows, len(self.dimensions)))
 
     def max_logits(self, input_ids: TokenIds, attention_mask: TokenMask) -> Float[Tensor, "B V"]:
         """Greatest logit of every dimension over the real positions, sense slots included."""
         mask = attention_mask.bool()
-        return self._pool_logits(self.backbone.hidden(input_ids, mask), mask)
+        return self.projection.pooled(self.backbone.hidden(input_ids, mask), input_ids, mask)
 
     @property
     def _pools_logits_first(self) -> bool:
         """Whether documents may be pooled before the gate: not with attention, nor with a cap per position."""
         return self.pool.pools_logits_first and (self.training or self.topk.k == 0)
-
-    def _pool_logits(self, hidden: Float[Tensor, "B L D"], mask: Bool[Tensor, "B L"]) -> Float[Tensor, "B V"]:
-        pooled = max_logits(hidden, self.backbone.decoder.weight, self.backbone.decoder_bias, mask)
-        if self.expander is None:
-            return pooled
-        return self.expander.place(pooled, self._masked_slot_logits(hidden, mask).amax(1))
-
-    def _slot_logits(self, hidden: Float[Tensor, "*batch D"]) -> Float[Tensor, "*batch K M"]:
-        """Logits of the sense slots of the split words."""
-        assert self.expander is not None
-        split = self.expander.token_ids
-        word_logits = hidden @ self.backbone.decoder.weight[split].T + self.backbone.decoder_bias[split]
-        return self.expander.slot_logits(hidden, word_logits)
-
-    def _masked_slot_logits(
-        self, hidden: Float[Tensor, "B L D"], mask: Bool[Tensor, "B L"]
-    ) -> Float[Tensor, "B L K M"]:
-        """The same, -inf at padding."""
-        return self._slot_logits(hidden).masked_fill(~mask[..., None, None], -torch.inf)
-
-    def _winners(
-        self, hidden: Float[Tensor, "B L D"], mask: Bool[Tensor, "B L"], strengths: Float[Tensor, "B V"]
-    ) -> Int[Tensor, " K"]:
-        """Position that gave each active word its logit, document by document."""
-        weight = self.backbone.decoder.weight
-        words, is_active = padded_rows(strengths[:, : len(weight)] != 0)
-        winners = winning_positions(hidden, weight, mask, words)
-        if self.expander is None:
-            return winners[is_active]
-        positions = winners.new_zeros(len(hidden), len(weight)).scatter_(1, words, winners)
-        slot_winners = self._masked_slot_logits(hidden, mask).argmax(1)
-        return self.expander.place(positions, slot_winners)[strengths != 0]
 
     def classify(
         self,

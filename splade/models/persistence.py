@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 import uuid
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from splade.fetch import sha256_of
 from splade.models.backbone import backbone_from_config, load_tokenizer, open_safetensors
 from splade.models.config import ModelConfig
 from splade.models.lexical_sae import LexicalSAE
-from splade.models.part import PartConfig
+from splade.part import PartConfig
 
 FORMAT_VERSION = 1
 WEIGHTS, CONFIG = "model.safetensors", "config.json"
@@ -49,10 +50,11 @@ class SavedModel(PartConfig):
     own_sha256: str = ""
     """Hash of the rest of this file, so that swapped labels or settings are noticed."""
 
-    def digest(self) -> str:
-        """What `own_sha256` must be."""
-        body = self.model_dump(mode="json", exclude={"own_sha256"})
-        return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+
+def digest(config: Mapping[str, Any]) -> str:
+    """What `own_sha256` must be: of the settings as they stand in the file, so that later versions may know more."""
+    body = {key: value for key, value in config.items() if key != "own_sha256"}
+    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
 
 
 def require_saveable(folder: str | Path) -> Path:
@@ -94,7 +96,7 @@ def save_pretrained(model: LexicalSAE, folder: str | Path) -> Path:
             labels=model.labels,
             sha256={path.name: sha256_of(path) for path in sorted(work.iterdir()) if path.is_file()},
         )
-        signed = saved.model_copy(update={"own_sha256": saved.digest()})
+        signed = saved.model_copy(update={"own_sha256": digest(saved.model_dump(mode="json"))})
         (work / CONFIG).write_text(signed.model_dump_json(indent=2) + "\n", encoding="utf-8")
         # safetensors writes for the owner alone; a model may be read like any other file here.
         (work / WEIGHTS).chmod((work / CONFIG).stat().st_mode)
@@ -109,8 +111,6 @@ def from_pretrained(folder: str | Path) -> LexicalSAE:
     """The saved model, in evaluation mode on the CPU; a damaged, mixed-up or foreign folder is refused."""
     source = Path(folder).expanduser()
     saved = _read_config(source)
-    if saved.digest() != saved.own_sha256:
-        raise ValueError(f"{source / CONFIG} was changed after it was saved (SHA-256 differs); restore the folder")
     _check_files(source, saved.sha256)
     _check_vocabulary(source / WEIGHTS, saved.backbone.get("vocab_size"))
     tokenizer = load_tokenizer(source)
@@ -188,11 +188,14 @@ def _read_config(folder: Path) -> SavedModel:
             "Save the model again, or install the package version that wrote it"
         )
     try:
-        return SavedModel.model_validate(raw)
+        saved = SavedModel.model_validate(raw)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
         raise ValueError(f"{path}: {place}: {first['msg']}; restore the folder") from error
+    if digest(raw) != saved.own_sha256:
+        raise ValueError(f"{path} was changed after it was saved (SHA-256 differs); restore the folder")
+    return saved
 
 
 def _check_header(path: Path, outline: dict[str, Tensor]) -> None:

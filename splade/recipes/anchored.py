@@ -1,13 +1,41 @@
-"""Anchored: the default. A calibrated start, a sparse kernel, and words masked in training."""
+"""Anchored: the default. Words that can only open where they, or words near to them, stand in the text."""
 
+from splade.circuits.balances import Weighted
+from splade.circuits.geco import CountConstraint, GECOController
+from splade.circuits.objective import Objective
+from splade.circuits.terms import CompletenessKL, OwnWords, SeparationContrastive
 from splade.config.schema import Recipe
 from splade.models.config import ModelConfig
 from splade.models.layers.activation import JumpReLUGate
 from splade.models.layers.masking import WordMasking
+from splade.models.layers.neighbourhood import Neighbourhood
 from splade.models.layers.saturation import Log1p
+from splade.training.optim import AdamWEMA
+from splade.training.settings import TrainingConfig
 
 
 def anchored() -> Recipe:
-    """JumpReLU with a calibrated offset per word and a sparse kernel; log saturation; words masked in training."""
-    gate = JumpReLUGate.Config(initial_threshold=0.1, kernel="rectangle", offset=True)
-    return Recipe(model=ModelConfig(gate=gate, saturation=Log1p.Config(), masking=WordMasking.Config()))
+    """Neighbourhoods tie names to the text; a calibrated JumpReLU; the number of words is a constraint."""
+    model = ModelConfig(
+        neighbourhood=Neighbourhood.Config(),
+        gate=JumpReLUGate.Config(initial_threshold=0.1, kernel="rectangle", offset=True),
+        saturation=Log1p.Config(),
+        masking=WordMasking.Config(),
+    )
+    training = TrainingConfig(
+        active_target=50.0,
+        calibrated_start=3.0,
+        count=CountConstraint.Config(),
+        label_smoothing=0.0,
+        optimiser=AdamWEMA.Config(schedule="linear", ema=None),
+        controller=GECOController.RelativeConfig(),
+        objective=Objective.Config(
+            terms=(
+                OwnWords.Config(weight=0.3),
+                CompletenessKL.Config(weight=0.1),
+                SeparationContrastive.Config(weight=0.1),
+            ),
+            balance=Weighted.Config(),
+        ),
+    )
+    return Recipe(model=model, training=training)

@@ -1,6 +1,7 @@
 """Plain data in the terminal, in colour. Text from outside is shown, never interpreted."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.panel import Panel
@@ -62,3 +63,40 @@ def figures_table(title: str, rows: Sequence[tuple[str, str, str]]) -> Table:
     for name, value, remark in rows:
         table.add_row(Text(name), Text(value, style="bold"), Text(remark, style="dim"))
     return table
+
+
+def score_figures(run: dict[str, Any]) -> tuple[str, list[tuple[str, str, str]]]:
+    """Heading and rows of the table for one seed's results."""
+    test = run["test"]
+    rows = [
+        ("accuracy", f"{test['accuracy']:.1%}", f"always naming the commonest label: {test['majority']:.1%}"),
+        ("active words", f"{test['active_words']:.0f}", "per text"),
+        ("identity error", f"{test['identity_error']:.0e}", "contributions and bias sum to the logit"),
+    ]
+    if test["texts_cut"]:
+        rows.append(("texts cut", str(test["texts_cut"]), "longer than the model reads (model.max_length)"))
+    return f"On {test['texts']} texts it has never seen (seed {run['seed']})", rows
+
+
+def mean_figures(results: dict[str, Any]) -> tuple[str, list[tuple[str, str, str]]]:
+    """Heading and rows of the table over seeds."""
+    accuracy, active = results["mean"]["accuracy"], results["mean"]["active_words"]
+    rows = [
+        ("accuracy", f"{accuracy['mean']:.1%}", f"95 % interval {accuracy['low']:.1%} to {accuracy['high']:.1%}"),
+        ("active words", f"{active['mean']:.0f}", f"95 % interval {active['low']:.0f} to {active['high']:.0f}"),
+    ]
+    return f"Mean of {accuracy['count']} seeds", rows
+
+
+def baseline_figures(found: dict[str, Any]) -> tuple[str, list[tuple[str, str, str]]]:
+    """Heading and rows of the table of yardsticks; the difference is the model's accuracy minus the yardstick's."""
+    rows = []
+    if "model" in found:
+        rows.append(("this model", f"{found['model']['accuracy']:.1%}", ""))
+    for name, baseline in found["baselines"].items():
+        difference = found.get("difference", {}).get(name)
+        note = f"chosen on validation: {baseline['setting']}"
+        if difference:
+            note += f"; model {difference['mean']:+.1%} ({difference['low']:+.1%} to {difference['high']:+.1%})"
+        rows.append((name, f"{baseline['accuracy']:.1%}", note))
+    return f"On {found['test_texts']} test texts", rows

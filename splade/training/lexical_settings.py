@@ -2,7 +2,7 @@
 
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
 
-from splade.models.part import PartConfig
+from splade.part import PartConfig
 
 
 class LexicalHeadSettings(PartConfig):

@@ -124,7 +124,7 @@ def test_a_part_of_another_kind_replaces_the_recipes_part_whole():
         ("model: {max_length: '64'}", r"model\.max_length is '64'"),
         ("model: {gate: {kind: drelu, initial_threshold: .nan}}", r"initial_threshold .*finite"),
         ("recipe: [anchored]", "recipe .* is unknown"),
-        ("training: {max_epoch: 3}", r"training is unknown\. Known keys"),
+        ("training: {max_epoch: 3}", r"training\.max_epoch is unknown; did you mean 'max_epochs'"),
         ("a: &x [1]\nb: *x", "aliases are not allowed"),
         ("model: " + "[" * 3000, "nested too deeply"),
     ],

@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float, Int
 from pydantic import PositiveFloat
 from torch import Tensor, nn
 
-from splade.models.part import PartConfig
+from splade.part import PartConfig
 
 
 class GateOutput(NamedTuple):
@@ -60,11 +60,15 @@ class Gate(nn.Module, ABC):
         output = self.activate(z if offset is None else z + offset, theta)
         return GateOutput(*(field.masked_fill(closed, 0.0) for field in output))
 
+    def openings(self) -> Float[Tensor, " V"]:
+        """The logit that each word must exceed to be active, with its gradient; closed words are not its business."""
+        opening = self.thresholds().clamp(min=self.lowest_opening)
+        return opening if self.offset is None else opening - self.offset
+
     @torch.no_grad()
     def opening_logits(self) -> Float[Tensor, " V"]:
-        """The logit that each word must exceed to be active; infinite for closed words."""
-        opening = self.thresholds().clamp(min=self.lowest_opening)
-        return (opening if self.offset is None else opening - self.offset).masked_fill(self.closed, torch.inf)
+        """The same for inference; infinite for closed words."""
+        return self.openings().masked_fill(self.closed, torch.inf)
 
     @torch.no_grad()
     def close(self, dimensions: Bool[Tensor, " V"]) -> None:

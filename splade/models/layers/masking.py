@@ -7,7 +7,7 @@ from jaxtyping import Float
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
-from splade.models.part import PartConfig
+from splade.part import PartConfig
 
 
 class WordMasking(nn.Module):

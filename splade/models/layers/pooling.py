@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from splade.circuits.core import largest_k_mask
-from splade.models.part import PartConfig
+from splade.part import PartConfig
 
 
 class MaxPool(nn.Module):

@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from splade.models.part import PartConfig
+from splade.part import PartConfig
 
 
 class Log1p(nn.Module):

@@ -7,7 +7,7 @@ from jaxtyping import Float, Int, Shaped
 from pydantic import Field, field_validator
 from torch import Tensor, nn
 
-from splade.models.part import PartConfig
+from splade.part import PartConfig
 from splade.vocab import Dimension, Vocabulary
 
 
@@ -61,7 +61,10 @@ class VirtualExpander(nn.Module):
         picked = torch.zeros_like(scores, dtype=torch.bool).scatter_(-1, scores.argmax(-1, keepdim=True), True)
         # Straight-through: the factor is one, its gradient that of the softmax.
         factor = 1 + probabilities - probabilities.detach()
-        return torch.where(picked, word_logits[..., None] * factor, -torch.inf)
+        # A word that cannot open here (-inf) has no slot to pick; as a factor, -inf would make gradients NaN.
+        can_open = word_logits[..., None] > -torch.inf
+        finite = word_logits.masked_fill(word_logits == -torch.inf, 0.0)
+        return torch.where(picked & can_open, finite[..., None] * factor, -torch.inf)
 
     def forward(
         self, hidden: Float[Tensor, "*batch D"], word_logits: Float[Tensor, "*batch V"]

@@ -1,0 +1,105 @@
+"""The circuit objective: terms and a balance. It has never heard of cross-entropy, nor of an optimiser.
+
+1. Every term looks at the `StepView` and gives a value.
+2. The balance turns the values into the loss to minimise.
+3. The values, unweighted, are returned beside it, to be logged.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, NamedTuple
+
+from jaxtyping import Float
+from pydantic import Field, field_validator
+from torch import Tensor, nn, stack
+
+from splade.circuits.balances import Balance, RunningMean, Sum, Uncertainty, Weighted
+from splade.circuits.terms import (
+    L1L0,
+    ActiveCount,
+    CompletenessCE,
+    CompletenessKL,
+    DFFlops,
+    FrequencyPenalty,
+    GateL0,
+    Hoyer,
+    OwnWords,
+    SeparationContrastive,
+    SeparationCosine,
+    StepView,
+    Term,
+)
+from splade.part import PartConfig, Shorthand
+
+AnyTerm = (
+    CompletenessCE.Config
+    | CompletenessKL.Config
+    | SeparationCosine.Config
+    | SeparationContrastive.Config
+    | Hoyer.Config
+    | DFFlops.Config
+    | L1L0.Config
+    | GateL0.Config
+    | FrequencyPenalty.Config
+    | ActiveCount.Config
+    | OwnWords.Config
+)
+TermConfig = Annotated[AnyTerm, Field(discriminator="kind"), Shorthand]
+AnyBalance = Sum.Config | Weighted.Config | RunningMean.Config | Uncertainty.Config
+BalanceConfig = Annotated[AnyBalance, Field(discriminator="kind"), Shorthand]
+
+
+class ObjectiveOutput(NamedTuple):
+    """The loss of a step and what it is made of."""
+
+    total: Float[Tensor, ""]
+    """The balanced loss, with its gradient."""
+    values: dict[str, Tensor]
+    """Each term's value by kind, unweighted and detached."""
+
+
+class Objective(nn.Module):
+    """What is asked of a circuit, all in all.
+
+    Its parameters (a margin, a balance's variances) learn with the model's; its buffers belong in a checkpoint.
+    """
+
+    class Config(PartConfig):
+        terms: tuple[TermConfig, ...] = ()
+        """What is asked; a bare kind is short for its defaults. Empty asks for nothing: the ablation baseline."""
+        balance: BalanceConfig = Sum.Config()
+        """How the terms add up: `sum`, `weighted`, `running_mean` or `uncertainty`."""
+
+        @field_validator("terms")
+        @classmethod
+        def _once_each(cls, terms: tuple[AnyTerm, ...]) -> tuple[AnyTerm, ...]:
+            kinds = [term.kind for term in terms]
+            if len(set(kinds)) < len(kinds):
+                raise ValueError(f"objective.terms {kinds} names a kind twice; keep one and raise its weight")
+            return terms
+
+        def build(self, size: int, num_labels: int) -> "Objective":
+            return Objective(self, size, num_labels)
+
+    def __init__(self, config: Config, size: int, num_labels: int) -> None:
+        super().__init__()
+        self.weights = {term.kind: term.weight for term in config.terms}
+        self.terms = nn.ModuleDict({term.kind: term.build(size, num_labels) for term in config.terms})
+        self.balance: Balance = config.balance.build(list(self.weights.values()))
+
+    def forward(self, view: StepView) -> ObjectiveOutput:
+        """The loss of one batch; zero without terms, or without samples."""
+        if not self.terms or not len(view.labels):
+            return ObjectiveOutput(view.state.logits.sum() * 0, {})
+        values = {kind: term(view) for kind, term in self.terms.items()}
+        total = self.balance(stack(list(values.values())))
+        return ObjectiveOutput(total, {kind: value.detach() for kind, value in values.items()})
+
+    def score(self, values: Mapping[str, float]) -> float:
+        """Weighted sum of mean values: what to compare epochs by. Balances move, so balanced losses do not compare."""
+        return sum(self.weights[kind] * value for kind, value in values.items())
+
+    def end_of_epoch(self) -> None:
+        """To be called once after every epoch, so that counts fade."""
+        for term in self.terms.values():
+            assert isinstance(term, Term)
+            term.end_of_epoch()

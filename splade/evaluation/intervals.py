@@ -1,0 +1,49 @@
+"""Means with intervals, so that no figure of several runs stands alone."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean, and the ends of its 95 % interval; None with fewer than two values."""
+
+    mean: float
+    low: float | None
+    high: float | None
+    count: int
+
+
+def mean_and_interval(values: Sequence[float]) -> Interval:
+    """Mean of the values with Student's 95 % interval.
+
+    Example: `[1, 2, 3]` -> mean 2, from -0.48 to 4.48
+    """
+    if not values:
+        raise ValueError("there is no value to take the mean of")
+    mean = float(np.mean(values))
+    if len(values) < 2:
+        return Interval(mean, None, None, len(values))
+    spread = float(np.std(values, ddof=1)) / math.sqrt(len(values))
+    reach = float(stats.t.ppf(0.975, len(values) - 1)) * spread
+    return Interval(mean, mean - reach, mean + reach, len(values))
+
+
+def paired_bootstrap(ours: Sequence[bool], theirs: Sequence[bool], rounds: int = 10_000, seed: int = 0) -> Interval:
+    """Difference of two accuracies on the same texts, with a 95 % bootstrap interval over texts.
+
+    Example: both right on the same texts -> 0, from 0 to 0
+    """
+    if len(ours) != len(theirs) or not len(ours):
+        raise ValueError(f"both must have been scored on the same texts, got {len(ours)} and {len(theirs)}")
+    difference = np.asarray(ours, dtype=float) - np.asarray(theirs, dtype=float)
+    generator = np.random.default_rng(seed)
+    # A resample of n texts is a multinomial count of the three possible differences.
+    kinds, counts = np.unique(difference, return_counts=True)
+    draws = generator.multinomial(len(difference), counts / len(difference), size=rounds)
+    low, high = np.quantile(draws @ kinds / len(difference), [0.025, 0.975])
+    return Interval(float(difference.mean()), float(low), float(high), len(difference))

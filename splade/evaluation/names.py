@@ -1,0 +1,127 @@
+"""Do the words that a model shows mean what they say?
+
+A contribution under the name "delicious" is exact whatever the name; that the name is true is another matter, and is
+measured here: edit the word and see whether its dimension follows (`names_edits`), and see where the contributions
+lie (`names_shares`). Each score stands beside its control, and a bag of words (`names_bag`) beside the model.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from splade.evaluation.names_edits import DeleteScores, FollowScores, Rate, delete_test, follow_test
+from splade.evaluation.names_model import NamedModel
+from splade.evaluation.names_sae import LexicalSAENames
+from splade.evaluation.names_shares import (
+    function_word_share,
+    is_piece,
+    is_punctuation,
+    neighbourhood_chance,
+    neighbourhood_precision,
+    own_word_share,
+    share_of,
+    sign_stability,
+    surroundings_of,
+)
+from splade.evaluation.names_text import SwapWords
+from splade.models.lexical_sae import LexicalSAE
+from splade.progress import OnStep, silent
+
+
+@dataclass(frozen=True)
+class NameScores:
+    """How true the names of a model are; every share is weighed by |contribution| to the predicted class."""
+
+    texts: int
+    active_words: float
+    """Per text, on average."""
+    delete: DeleteScores
+    follow: FollowScores
+    own_words: Rate
+    """On words that are literally in the text."""
+    neighbourhood: Rate
+    """On words of the text, their forms and their near neighbours."""
+    neighbourhood_chance: Rate
+    """The same for words that other texts show."""
+    function_words: Rate
+    word_pieces: Rate
+    punctuation: Rate
+    sign_stability: Rate
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data for `results.json`."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class StrongWord:
+    """A word that speaks for a class."""
+
+    name: str
+    contribution: float
+    """Class-centred mean over the texts of the class; zero where the word is not active."""
+    frequency: float
+    """Share of the texts of the class in which the word is active."""
+    count: int
+    """Number of those texts."""
+
+
+def as_named(model: LexicalSAE | NamedModel) -> NamedModel:
+    """The model as the tests ask for it."""
+    return LexicalSAENames(model) if isinstance(model, LexicalSAE) else model
+
+
+def measure_names(
+    model: LexicalSAE | NamedModel,
+    texts: Sequence[str],
+    corpus: Sequence[str] = (),
+    seed: int = 0,
+    limit: int = 200,
+    on_step: OnStep = silent,
+) -> NameScores:
+    """All name scores on at most `limit` of the texts, drawn with the seed.
+
+    `corpus` (training texts, say) together with the texts tells how frequent words are, which the follow test needs.
+    """
+    if not texts:
+        raise ValueError("no text to measure names on; give at least one")
+    named = as_named(model)
+    chosen = np.sort(np.random.default_rng(seed).permutation(len(texts))[:limit])
+    readings = named.contributions([texts[int(i)] for i in chosen], on_step)
+    surroundings = surroundings_of(named, readings)
+    return NameScores(
+        texts=len(readings),
+        active_words=sum(len(reading.words) for reading in readings) / max(1, len(readings)),
+        delete=delete_test(named, readings, seed, on_step),
+        follow=follow_test(named, readings, SwapWords(named, [*texts, *corpus], seed), seed, on_step),
+        own_words=own_word_share(readings, surroundings),
+        neighbourhood=neighbourhood_precision(readings, surroundings),
+        neighbourhood_chance=neighbourhood_chance(readings, surroundings, seed),
+        function_words=function_word_share(readings),
+        word_pieces=share_of(readings, is_piece),
+        punctuation=share_of(readings, is_punctuation),
+        sign_stability=sign_stability(readings),
+    )
+
+
+def strongest_words(
+    model: LexicalSAE | NamedModel, texts: Sequence[str], labels: Sequence[int], k: int = 20, on_step: OnStep = silent
+) -> dict[int, tuple[StrongWord, ...]]:
+    """Per class, the k words that speak most for it on its own texts: by mean class-centred contribution."""
+    if len(texts) != len(labels):
+        raise ValueError(f"{len(labels)} labels for {len(texts)} texts; give one per text")
+    readings = as_named(model).contributions(texts, on_step)
+    strongest = {}
+    for label in sorted(set(labels)):
+        own = [reading for reading, given in zip(readings, labels, strict=True) if given == label]
+        found: dict[str, list[float]] = {}
+        for reading in own:
+            for word in reading.words:
+                found.setdefault(word.name, []).append(word.contributions[label])
+        ranked = sorted(found.items(), key=lambda item: (-sum(item[1]), item[0]))[:k]
+        strongest[label] = tuple(
+            StrongWord(name, sum(values) / len(own), len(values) / len(own), len(values)) for name, values in ranked
+        )
+    return strongest

@@ -1,0 +1,88 @@
+"""The ceiling for names: logistic regression on the words of a text, whose features are what they are called."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+
+from splade.evaluation.names_model import NamedWord, Probe, Reading, Response, Span
+from splade.evaluation.names_text import word_spans, words_and_marks
+from splade.progress import OnStep, Step, silent
+
+
+class BagOfWords:
+    """TF-IDF and logistic regression over whole words.
+
+    Not normalised: a word's contribution depends on its own count alone, so without the word it is zero.
+    """
+
+    def __init__(self, texts: Sequence[str], labels: Sequence[int]) -> None:
+        if len(set(labels)) < 2:
+            raise ValueError(f"a bag of words needs texts of two classes or more, got labels {sorted(set(labels))}")
+        self.vectorizer = TfidfVectorizer(analyzer=_words, norm=None)  # pyright: ignore[reportArgumentType]
+        features = self.vectorizer.fit_transform(texts)
+        self.classifier = LogisticRegression(max_iter=1000).fit(features, np.asarray(labels))
+        coefficients = self.classifier.coef_
+        if len(coefficients) == 1:
+            coefficients = np.concatenate([-coefficients, coefficients]) / 2
+        self.weights = coefficients - coefficients.mean(0)
+        self.names = tuple(str(name) for name in self.vectorizer.get_feature_names_out())
+        self.vocabulary = {name: i for i, name in enumerate(self.names)}
+        self.idf = np.asarray(self.vectorizer.idf_)
+
+    @property
+    def blank(self) -> str:
+        """Nothing but a space."""
+        return " "
+
+    def contributions(self, texts: Sequence[str], on_step: OnStep = silent) -> list[Reading]:
+        """The known words of each text; predicted is the index of a class among the sorted labels."""
+        if not texts:
+            return []
+        labels = self.classifier.decision_function(self.vectorizer.transform(texts))
+        predicted = labels.argmax(1) if labels.ndim == 2 else (labels > 0).astype(int)
+        readings = [self._read(text, int(label)) for text, label in zip(texts, predicted, strict=True)]
+        on_step(Step("reading texts", len(texts), len(texts)))
+        return readings
+
+    def responses(self, probes: Sequence[Probe], on_step: OnStep = silent) -> list[Response]:
+        """The answer to each probe."""
+        by_text = {text: self._strengths(text) for text in {probe.text for probe in probes}}
+        strengths = [by_text[probe.text].get(probe.dimension, 0.0) for probe in probes]
+        answers = [
+            Response(strength * float(self.weights[probe.label, probe.dimension]), strength)
+            for probe, strength in zip(probes, strengths, strict=True)
+        ]
+        on_step(Step("reading edited texts", len(probes), len(probes)))
+        return answers
+
+    def dimensions_of(self, words: Sequence[str]) -> list[tuple[int, ...]]:
+        """The word's own feature."""
+        return [(self.vocabulary[word],) if word in self.vocabulary else () for word in words]
+
+    def neighbours(self, dimensions: Sequence[int], k: int) -> Mapping[int, frozenset[int]]:
+        """None: a bag of words knows no nearness."""
+        del k
+        return {dimension: frozenset() for dimension in dimensions}
+
+    def _strengths(self, text: str) -> dict[int, float]:
+        counts = Counter(self.vocabulary[word] for word in _words(text) if word in self.vocabulary)
+        return {i: count * float(self.idf[i]) for i, count in counts.items()}
+
+    def _read(self, text: str, label: int) -> Reading:
+        spans: dict[str, Span] = {}
+        for start, end in word_spans(text):
+            spans.setdefault(text[start:end].casefold(), (start, end))
+        words = []
+        for dimension, strength in self._strengths(text).items():
+            values = tuple(float(value) for value in strength * self.weights[:, dimension])
+            name = self.names[dimension]
+            words.append(NamedWord(dimension, name, spans[name], strength, values, values[label]))
+        words.sort(key=lambda word: (-abs(word.contribution), word.dimension))
+        return Reading(text, label, tuple(words), frozenset(word.dimension for word in words))
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in words_and_marks(text) if word[0].isalnum()]

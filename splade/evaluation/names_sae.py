@@ -1,0 +1,197 @@
+"""A `LexicalSAE` as a `NamedModel`: its texts are edited as characters and read as the model reads any text."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from splade.circuits.core import SparseCircuitState
+from splade.data.batches import Batch, TokenisedTexts, length_buckets
+from splade.data.cells import repair_text
+from splade.evaluation.names_model import NamedWord, Probe, Reading, Response, Span
+from splade.evaluation.names_text import span_around, word_spans
+from splade.mechanistic.attribution import attribute_code
+from splade.models.layers.pooling import AttentionPool
+from splade.models.lexical_sae import LexicalSAE
+from splade.progress import OnStep, Step, silent
+
+NEIGHBOUR_ROWS = 512
+"""Words at a time: their similarities to the whole vocabulary must fit in memory."""
+
+
+@dataclass(frozen=True)
+class _Encoded:
+    tokens: TokenisedTexts
+    offsets: list[list[Span | None]]
+    """Per text and token, its characters; None for special tokens."""
+
+
+class LexicalSAENames:
+    """The words of a `LexicalSAE`, with the whole words of the text that their winning tokens lie in."""
+
+    def __init__(self, model: LexicalSAE, batch_size: int = 16) -> None:
+        if model.tokenizer.mask_token is None:
+            raise ValueError("the model's tokenizer has no mask token; names are tested by masking words")
+        self.model = model.eval()
+        self.batch_size = batch_size
+
+    @property
+    def blank(self) -> str:
+        """The mask token."""
+        return str(self.model.tokenizer.mask_token)
+
+    def contributions(self, texts: Sequence[str], on_step: OnStep = silent) -> list[Reading]:
+        """What the model shows for each text; special tokens that somebody typed are broken up."""
+        plain = [self._plain(text) for text in texts]
+        encoded = self._encode(plain)
+        readings: dict[int, Reading] = {}
+        for rows, batch in self._batches(encoded.tokens, "reading texts", on_step):
+            state = self._state(batch)
+            values = contributions_per_class(state)
+            labels, positions = state.logits.argmax(-1).tolist(), self._positions(state, batch)
+            for i, row in enumerate(rows):
+                here = state.code.text(i)
+                written = frozenset(encoded.tokens.ids[row])
+                spans = self._spans(plain[row], [encoded.offsets[row][at] for at in positions[here].tolist()])
+                words = self._words(state, here, values, labels[i], spans)
+                readings[row] = Reading(plain[row], labels[i], words, written | self._slots(written))
+        return [readings[row] for row in range(len(texts))]
+
+    def responses(self, probes: Sequence[Probe], on_step: OnStep = silent) -> list[Response]:
+        """The answer to each probe; each text is read once, however many probes ask about it."""
+        texts = {text: row for row, text in enumerate(dict.fromkeys(probe.text for probe in probes))}
+        asked: dict[int, list[int]] = {}
+        for number, probe in enumerate(probes):
+            asked.setdefault(texts[probe.text], []).append(number)
+        answers = [Response(0.0, 0.0)] * len(probes)
+        tokens = self._encode(list(texts)).tokens
+        for rows, batch in self._batches(tokens, "reading edited texts", on_step):
+            state = self._state(batch)
+            values = contributions_per_class(state)
+            for i, row in enumerate(rows):
+                here = state.code.text(i)
+                places = {dimension: here.start + n for n, dimension in enumerate(state.code.ids[here].tolist())}
+                for number in asked[row]:
+                    at = places.get(probes[number].dimension)
+                    if at is not None:
+                        value = float(values[at, probes[number].label])
+                        answers[number] = Response(value, float(state.code.values[at]))
+        return answers
+
+    def dimensions_of(self, words: Sequence[str]) -> list[tuple[int, ...]]:
+        """Dimensions of the words that are one token, at the start of a text or inside it, and that may open."""
+        if not words:
+            return []
+        may_open = (~self.model.gate.closed).tolist()
+        spelled = [word for word in words] + [f" {word}" for word in words]
+        tokens = self.model.tokenizer(spelled, add_special_tokens=False)["input_ids"]
+        single = [{ids[0]} if len(ids) == 1 else set() for ids in tokens]  # pyright: ignore[reportArgumentType, reportGeneralTypeIssues]
+        found = [single[i] | single[i + len(words)] for i in range(len(words))]
+        return [tuple(sorted(i for i in ids | self._slots(frozenset(ids)) if may_open[i])) for ids in found]
+
+    @torch.no_grad()
+    def neighbours(self, dimensions: Sequence[int], k: int) -> Mapping[int, frozenset[int]]:
+        """The k words with the most similar row (cosine) of the decoder, which is the embedding where they are tied."""
+        rows = normalize(self.model.backbone.decoder.weight.detach().float(), dim=-1)
+        is_feature = self.model.dimensions.vocabulary.feature_mask.to(rows.device)
+        found: dict[int, frozenset[int]] = {}
+        words = torch.tensor([i for i in dimensions if i < len(rows)], dtype=torch.long, device=rows.device)
+        for chosen in words.split(NEIGHBOUR_ROWS):
+            similar = (rows[chosen] @ rows.T).masked_fill(~is_feature, -torch.inf)
+            similar.scatter_(1, chosen[:, None], -torch.inf)
+            nearest = similar.topk(min(k, len(rows) - 1)).indices.tolist()
+            found |= {i: frozenset(near) for i, near in zip(chosen.tolist(), nearest, strict=True)}
+        return found
+
+    def _plain(self, text: str) -> str:
+        """A text in which only our own mask is a control token. Example: `a [SEP] b -> a [ SEP] b`."""
+        text = repair_text(text)
+        for token in self.model.tokenizer.all_special_tokens:
+            text = text.replace(token, f"{token[:1]} {token[1:]}")
+        return text
+
+    def _encode(self, texts: list[str]) -> _Encoded:
+        if not texts:
+            return _Encoded(TokenisedTexts((), (), 0), [])
+        tokenizer = self.model.tokenizer
+        # Unlike `tokenise`, this lets a mask in the text be the mask token; `_plain` broke up the typed ones.
+        encoded = tokenizer(
+            texts,
+            truncation=True,
+            max_length=self.model.max_length,
+            return_offsets_mapping=True,
+            return_special_tokens_mask=True,
+            return_attention_mask=False,
+        )
+        ids: list[list[int]] = encoded["input_ids"]  # pyright: ignore[reportAssignmentType]
+        offsets: list[list[Span]] = encoded["offset_mapping"]  # pyright: ignore[reportAssignmentType]
+        special: list[list[int]] = encoded["special_tokens_mask"]  # pyright: ignore[reportAssignmentType]
+        places = [
+            [None if is_special else at for at, is_special in zip(*row, strict=True)]
+            for row in zip(offsets, special, strict=True)
+        ]
+        pad = 0 if tokenizer.pad_token_id is None else int(tokenizer.pad_token_id)  # pyright: ignore[reportArgumentType]
+        return _Encoded(TokenisedTexts(tuple(ids), (0,) * len(ids), pad), places)
+
+    def _batches(self, tokens: TokenisedTexts, task: str, on_step: OnStep) -> Iterator[tuple[list[int], Batch]]:
+        done = 0
+        device = self.model.gate.closed.device
+        for rows in length_buckets(tokens, self.batch_size):
+            batch = tokens.batch(rows)
+            yield rows, Batch(batch.input_ids.to(device), batch.attention_mask.to(device), batch.rows)
+            done += len(rows)
+            on_step(Step(task, done, len(tokens)))
+
+    @torch.no_grad()
+    def _state(self, batch: Batch) -> SparseCircuitState:
+        return self.model.read(self.model.encode_sparse(batch.input_ids, batch.attention_mask))
+
+    @torch.no_grad()
+    def _positions(self, state: SparseCircuitState, batch: Batch) -> Tensor:
+        """The token that gave each active word most of its strength."""
+        pool = self.model.pool
+        if not isinstance(pool, AttentionPool):
+            return state.code.positions
+        sequence = self.model(batch.input_ids, batch.attention_mask)
+        weights = pool.weights(sequence, batch.attention_mask)
+        return (sequence[state.code.rows, :, state.code.ids] * weights[state.code.rows]).argmax(1)
+
+    def _spans(self, text: str, offsets: Sequence[Span | None]) -> list[Span | None]:
+        """The whole word that holds each token."""
+        words = word_spans(text)
+        return [None if at is None else span_around(words, *at) for at in offsets]
+
+    def _words(
+        self,
+        state: SparseCircuitState,
+        here: slice,
+        values: Float[Tensor, "K C"],
+        label: int,
+        spans: Sequence[Span | None],
+    ) -> tuple[NamedWord, ...]:
+        ids, strengths = state.code.ids[here].tolist(), state.code.values[here].tolist()
+        rows = values[here].tolist()
+        order = sorted(range(len(ids)), key=lambda i: (-abs(rows[i][label]), ids[i]))
+        name = self.model.dimensions
+        return tuple(
+            NamedWord(ids[i], name[ids[i]].name, spans[i], strengths[i], tuple(rows[i]), rows[i][label]) for i in order
+        )
+
+    def _slots(self, dimensions: frozenset[int]) -> frozenset[int]:
+        """The sense slots of split words."""
+        expander = self.model.expander
+        if expander is None:
+            return frozenset()
+        slots = expander.slot_columns(self.model.backbone.vocab_size).tolist()
+        return frozenset(i for word, *senses in slots if word in dimensions for i in senses)
+
+
+@torch.no_grad()
+def contributions_per_class(state: SparseCircuitState) -> Float[Tensor, "K C"]:
+    """Class-centred contribution of every active word to every class."""
+    classes = torch.arange(state.logits.shape[-1], device=state.logits.device)
+    rows = torch.ones(len(state.logits), dtype=torch.long, device=state.logits.device)
+    return torch.stack([attribute_code(state, rows * c, centred=True) for c in classes], dim=-1)

@@ -1,0 +1,141 @@
+"""Which words a token may speak for: itself, and the words nearest to it in the decoder.
+
+An encoder that is fine-tuned can write its decision into any dimension that is open, and then "and" means "positive".
+With a neighbourhood, a word can open at a position only if the token that stands there is that word or is near to it:
+take the token away and the word is gone with it. The names hold by construction, not by persuasion, and only N logits
+per position are computed instead of V.
+
+1. `choose(weight, vocabulary)` fills the table once, from the pretrained decoder, before training.
+2. `near_logits` computes the logits of each token's own candidates, [.., N] of [.., V].
+3. `pool_near` takes the maximum of each word over the positions where it is a candidate, -inf where there is none.
+"""
+
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float, Int
+from pydantic import Field
+from torch import Tensor, nn
+from torch.nn.functional import normalize
+
+from splade.function_words import function_word_mask
+from splade.part import PartConfig
+from splade.vocab import Vocabulary
+
+NOBODY = -1
+"""Stands in the table where a token has no (further) word to speak for."""
+GATHERED_FLOATS = 2**22
+"""Decoder rows gathered at once, in numbers: 16 MB in single precision."""
+
+
+class Neighbourhood(nn.Module):
+    """A table of N words per token; special tokens, punctuation, numbers and function words speak for nobody."""
+
+    table: Int[Tensor, "V N"]
+
+    class Config(PartConfig):
+        words_per_token: int = Field(default=16, ge=1)
+        """How many words a token may open: the nearest in the decoder, itself first."""
+        function_words: bool = False
+        """Whether function words ("of", "and", "not") may be features too."""
+
+        def build(self, size: int) -> "Neighbourhood":
+            return Neighbourhood(self, size)
+
+        def nameable(self, vocabulary: Vocabulary) -> Bool[Tensor, " V"]:
+            """Words that may be features: whole words, no single letters and, by default, no function words."""
+            letters = torch.tensor([len(name) == 1 and name.isascii() for name in vocabulary.names], device="cpu")
+            whole = vocabulary.clean_mask & ~letters
+            return whole if self.function_words else whole & ~function_word_mask(vocabulary)
+
+    def __init__(self, config: Config, size: int) -> None:
+        super().__init__()
+        self.config = config
+        self.register_buffer("table", torch.full((size, config.words_per_token), NOBODY))
+
+    @torch.no_grad()
+    def choose(self, weight: Float[Tensor, "V D"], vocabulary: Vocabulary) -> None:
+        """Fill the table: for each token the words whose decoder rows have the greatest cosine with its own."""
+        nameable = self.config.nameable(vocabulary).to(weight.device)
+        speaks = nameable | _word_pieces(vocabulary).to(weight.device)
+        # Centred: decoder rows share a common part, which says nothing about who is near to whom.
+        rows = normalize(weight - weight[nameable].mean(0), dim=-1)
+        words, tokens = nameable.nonzero().flatten(), speaks.nonzero().flatten()
+        count = min(self.table.shape[1], len(words))
+        self.table.fill_(NOBODY)
+        for some in tokens.split(1024):
+            near = rows[some] @ rows[words].T
+            near[some[:, None] == words] = torch.inf
+            self.table[some, :count] = words[near.topk(count, dim=1).indices]
+
+    def words(self, input_ids: Int[Tensor, "*batch"], real: Bool[Tensor, "*batch"]) -> Int[Tensor, "*batch N"]:
+        """The words that the token at each position may open; nobody at padding."""
+        return self.table[input_ids].masked_fill(~real[..., None], NOBODY)
+
+    def allows(self, input_ids: Int[Tensor, "*batch"], real: Bool[Tensor, "*batch"]) -> Bool[Tensor, "*batch V"]:
+        """The same as a mask over all words: the slow form."""
+        words, size = self.words(input_ids, real), len(self.table)
+        # One spare column takes what speaks for nobody.
+        mask = torch.zeros(*input_ids.shape, size + 1, dtype=torch.bool, device=words.device)
+        return mask.scatter_(-1, words.where(words != NOBODY, size), True)[..., :size]
+
+
+def near_logits(
+    hidden: Float[Tensor, "*batch D"],
+    weight: Float[Tensor, "V D"],
+    bias: Float[Tensor, " V"],
+    words: Int[Tensor, "*batch N"],
+) -> Float[Tensor, "*batch N"]:
+    """`hidden @ weight[words].T + bias[words]` position by position; -inf for nobody. Never [.., N, D] as a whole."""
+    products = _NearProducts.apply(hidden.flatten(0, -2), weight, words.flatten(0, -2)).unflatten(0, words.shape[:-1])  # pyright: ignore[reportAttributeAccessIssue, reportOptionalMemberAccess]
+    return (products + bias[words.clamp(min=0)]).masked_fill(words == NOBODY, -torch.inf)
+
+
+def pool_near(logits: Float[Tensor, "B L N"], words: Int[Tensor, "B L N"], size: int) -> Float[Tensor, "B V"]:
+    """Greatest logit of each word over the positions that may open it; -inf for a word that none may."""
+    pooled = logits.new_full((len(logits), size), -torch.inf)
+    return pooled.scatter_reduce(1, words.clamp(min=0).flatten(1), logits.flatten(1), "amax")
+
+
+def _word_pieces(vocabulary: Vocabulary) -> Bool[Tensor, " V"]:
+    """Continuations of words that are made of letters: they carry part of a word's meaning."""
+    clean, feature = vocabulary.clean_mask.tolist(), vocabulary.feature_mask.tolist()
+    pieces = [
+        feature[i] and not clean[i] and name.startswith("##") and name[2:].isalpha()
+        for i, name in enumerate(vocabulary.names)
+    ]
+    return torch.tensor(pieces, device="cpu")
+
+
+class _NearProducts(torch.autograd.Function):
+    """Products of each row of `hidden` with its own rows of `weight`, some rows at a time in both directions."""
+
+    @staticmethod
+    def forward(ctx: Any, hidden: Tensor, weight: Tensor, words: Tensor) -> Tensor:
+        ctx.save_for_backward(hidden, weight, words)
+        rows = words.clamp(min=0)
+        parts = zip(hidden.split(_step(words, weight)), rows.split(_step(words, weight)), strict=True)
+        return torch.cat([(weight[some] @ states[..., None]).squeeze(-1) for states, some in parts])
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
+        (grad,) = grads
+        hidden, weight, words = ctx.saved_tensors
+        wants_hidden, wants_weight, _ = ctx.needs_input_grad
+        grad = grad.masked_fill(words == NOBODY, 0.0)
+        grad_hidden = torch.zeros_like(hidden) if wants_hidden else None
+        grad_weight = torch.zeros_like(weight) if wants_weight else None
+        # Most positions won nothing that counts: only the others are computed.
+        for some in grad.any(1).nonzero().flatten().split(_step(words, weight)):
+            rows = words[some].clamp(min=0)
+            if grad_hidden is not None:
+                grad_hidden[some] = (grad[some, None] @ weight[rows]).squeeze(1)
+            if grad_weight is not None:
+                pulls = grad[some, :, None] * hidden[some, None]
+                grad_weight.index_add_(0, rows.flatten(), pulls.flatten(0, 1))
+        return grad_hidden, grad_weight, None
+
+
+def _step(words: Tensor, weight: Tensor) -> int:
+    """Positions at a time."""
+    return max(1, GATHERED_FLOATS // (words.shape[1] * weight.shape[1]))

@@ -1,0 +1,155 @@
+"""Train with every seed of an experiment: `python -m splade.scripts.run_experiment --config FILE`.
+
+The same as `lexical-sae train`.
+"""
+
+import shlex
+import shutil
+import signal
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from splade.scripts.console import INTERRUPTED, console, errors_as_sentences
+
+if TYPE_CHECKING:  # imported late, so that --help does not wait for torch
+    from collections.abc import Callable, Iterator
+
+    from splade.config.schema import ExperimentConfig
+
+
+def train(
+    data: Annotated[
+        str | None,
+        typer.Argument(
+            help="A data set by name (docs/data.md), or your own CSV, TSV or JSONL file.", show_default=False
+        ),
+    ] = None,
+    config: Annotated[Path | None, typer.Option(help="Experiment file (YAML); see docs/configuration.md.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for the run; the model goes to its folder `model`.")] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with a run that was interrupted, from its last checkpoint.")
+    ] = False,
+    recipe: Annotated[
+        str | None, typer.Option(help="anchored (the default), cajt, cis, lexical_sae or transcoder.")
+    ] = None,
+    text_column: Annotated[str | None, typer.Option(help="Column with the text; guessed when not given.")] = None,
+    label_column: Annotated[str | None, typer.Option(help="Column with the label; guessed when not given.")] = None,
+    skip_bad_rows: Annotated[
+        bool, typer.Option("--skip-bad-rows", help="Leave out rows without text or label instead of stopping.")
+    ] = False,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
+) -> None:
+    """Train a classifier on a data set or your own file.
+
+    Example: lexical-sae train tickets.csv --out results/tickets
+    """
+    from splade.config.load import build_config, load_config
+
+    if (data is None) == (config is None):
+        raise ValueError("give either a data set (`lexical-sae train reviews.csv`) or an experiment (`--config FILE`)")
+    if config is not None:
+        if text_column or label_column or skip_bad_rows or recipe:
+            raise ValueError(f"with --config, say recipe, text_column, label_column and skip_bad_rows in {config}")
+        settings = load_config(config)
+    else:
+        name = Path(str(data)).stem
+        columns = {"text_column": text_column, "label_column": label_column}
+        source = {"dataset_name": data, **columns, "skip_bad_rows": skip_bad_rows}
+        settings = build_config(
+            {
+                "experiment_name": name,
+                "output_dir": f"results/{name}",
+                "recipe": recipe or "anchored",
+                "data": source,
+            }
+        )
+    if out is not None:
+        settings = settings.model_copy(update={"output_dir": str(out)})
+    train_and_show(settings, device, resume=resume)
+
+
+def train_and_show(config: "ExperimentConfig", device: str, *, resume: bool) -> None:
+    """Train with every seed, print the scores, and show three explained texts."""
+    from splade.pipelines import Watchers, run_experiment
+    from splade.report.progress import ProgressBars
+    from splade.report.terminal import figures_table, mean_figures, score_figures
+    from splade.training.loop import Interrupted
+
+    heading = f"{config.experiment_name}: {config.data.dataset_name} with {config.model.name}, recipe {config.recipe}"
+    console.print(Text(heading, style="bold"))
+    console.print(Text("(the first time, encoder and data are downloaded: about 90 MB)", style="dim"))
+    try:
+        with ProgressBars(console) as bars, _until_interrupted() as is_interrupted:
+            watchers = Watchers(bars, lambda note: console.print(Text(note, style="dim")), is_interrupted)
+            results = run_experiment(config, resume=resume, device=device, watchers=watchers)
+    except Interrupted as stop:
+        Console(stderr=True).print(f"{stop}; its state is saved, go on with the same command and --resume")
+        sys.exit(INTERRUPTED)
+    for run in results.get("runs", [results]):
+        console.print(figures_table(*score_figures(run)))
+    if "mean" in results:
+        console.print(figures_table(*mean_figures(results)))
+    folders = [
+        Path(config.output_dir) / (f"seed-{seed}" if "mean" in results else "") for seed in config.evaluation.seeds
+    ]
+    console.print(Text(f"everything is in {config.output_dir}", style="dim"))
+    _show_three(config, folders[0] / "model")
+    console.print(_next_steps(folders[0] / "model"))
+
+
+@contextmanager
+def _until_interrupted() -> "Iterator[Callable[[], bool]]":
+    """Whether somebody pressed Ctrl-C (or the system asked to stop); a second time stops at once."""
+    asked = []
+
+    def ask(number: int, _frame: object) -> None:
+        if asked:
+            raise KeyboardInterrupt
+        asked.append(number)
+        Console(stderr=True).print("stopping after this step; press Ctrl-C again to stop at once")
+
+    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield lambda: bool(asked)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _show_three(config: "ExperimentConfig", folder: Path) -> None:
+    from splade import inference
+    from splade.models.persistence import from_pretrained
+    from splade.pipelines import load_data
+    from splade.report.terminal import explanation_panel
+
+    dataset = load_data(config, config.evaluation.seeds[0])
+    test = dataset.test
+    short = [row for row, text in enumerate(test.texts) if 40 <= len(text) <= 240] or range(len(test))
+    # One of each class first, so that not all three are of a kind.
+    first_of_class = {test.labels[row]: row for row in reversed(short)}
+    chosen = dict.fromkeys([*first_of_class.values(), *short])
+    rows = list(chosen)[:3]
+    explanations = inference.explain(from_pretrained(folder), [test.texts[row] for row in rows])
+    for row, explanation in zip(rows, explanations, strict=True):
+        console.print(explanation_panel(explanation, labelled=dataset.label_names[test.labels[row]]))
+
+
+def _next_steps(out: Path) -> Text:
+    command = "lexical-sae" if shutil.which("lexical-sae") else shlex.quote(sys.argv[0])
+    return Text.assemble(
+        "\nTry your own: ",
+        (f'{command} explain {shlex.quote(str(out))} "your sentence here"', "bold"),
+        "\nYour own data: ",
+        (f"{command} train your.csv --out results/yours", "bold"),
+    )
+
+
+if __name__ == "__main__":
+    with errors_as_sentences():
+        typer.run(train)

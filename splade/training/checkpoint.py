@@ -1,0 +1,176 @@
+"""Checkpoints: whole or not at all, hashed, the last two kept.
+
+A checkpoint folder holds `generation-00000007/` with `tensors.safetensors`, `state.json` and `manifest.json` (the
+SHA-256 of the other two). A new generation is written under a hidden name, flushed to disk, and renamed; only then is
+the one before the last removed. Whatever moment a process is killed at, the last generation whose saving returned is
+still there.
+"""
+
+import errno
+import json
+import logging
+import os
+import re
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+
+import splade
+from splade.fetch import sha256_of
+from splade.training.flatten import pack, storable, unpack
+
+logger = logging.getLogger(__name__)
+
+FORMAT_VERSION = 1
+KEPT = 2
+"""Generations that stay."""
+TENSORS, STATE, MANIFEST = "tensors.safetensors", "state.json", "manifest.json"
+_WHOLE, _WRITING, _DAMAGED = "generation-", ".writing-", "damaged-"
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """What was loaded, and from where."""
+
+    state: dict[str, Any]
+    generation: int
+    """Counts up from 1 with every save in the folder."""
+    warning: str | None = None
+    """Why it is not the latest, if it is not."""
+
+
+def save_checkpoint(folder: str | Path, state: Mapping[str, Any]) -> int:
+    """Write the next generation and return its number; see `flatten.pack` for what a state may hold.
+
+    On a full disk or any other trouble an `OSError` is raised and all that was saved before is as it was.
+    """
+    folder = Path(folder)
+    packed, tensors = pack(state)
+    last = max(_numbers(folder, _WHOLE), default=0)
+    generation = max(last, *_numbers(folder, _DAMAGED), 0) + 1
+    work = folder / f"{_WRITING}{generation:08d}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _remove(folder, _WRITING)
+        work.mkdir()
+        save_file(storable(tensors), work / TENSORS)
+        (work / STATE).write_text(json.dumps(packed, allow_nan=False), encoding="utf-8")
+        manifest = {
+            "format_version": FORMAT_VERSION,
+            "written_by": splade.__version__,
+            "sha256": {name: sha256_of(work / name) for name in (TENSORS, STATE)},
+        }
+        (work / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+        for name in (TENSORS, STATE, MANIFEST):
+            flush_file(work / name)
+        flush_folder(work)
+        work.rename(_place(folder, generation))
+        flush_folder(folder)
+    except (OSError, SafetensorError) as error:
+        still = f"generation {last} is still whole" if last else "none was saved before"
+        message = f"the checkpoint could not be written to {folder} ({error}); {still}. Free space there and resume"
+        raise OSError(_system_code(error), message) from error
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    for old in sorted(_numbers(folder, _WHOLE))[:-KEPT]:
+        shutil.rmtree(_place(folder, old), ignore_errors=True)
+    _remove(folder, _DAMAGED)
+    return generation
+
+
+def has_checkpoint(folder: str | Path) -> bool:
+    """Whether the folder holds a generation, be it whole or damaged."""
+    return bool(_numbers(Path(folder), _WHOLE))
+
+
+def load_checkpoint(folder: str | Path) -> Checkpoint:
+    """The last generation or, with a warning, the one before if the last is damaged.
+
+    A damaged generation is renamed, so that the next save does not count it among those that stay. Tensors are on the
+    CPU.
+    """
+    folder = Path(folder)
+    problems: dict[int, str] = {}
+    for generation in sorted(_numbers(folder, _WHOLE), reverse=True):
+        try:
+            state = _read(_place(folder, generation))
+        except (OSError, ValueError, KeyError, SafetensorError) as error:
+            problems[generation] = f"generation {generation} is damaged: {error}"
+            continue
+        if not problems:
+            return Checkpoint(state, generation)
+        warning = f"{folder}: {'; '.join(problems.values())}. Going back to generation {generation}"
+        logger.warning("%s", warning)
+        for number in problems:
+            _set_aside(folder, number)
+        return Checkpoint(state, generation, warning)
+    if not problems:
+        raise FileNotFoundError(f"{folder} holds no checkpoint")
+    raise ValueError(
+        f"{folder} holds no whole checkpoint ({'; '.join(problems.values())}); "
+        "restore it from a copy, or start again in another output_dir"
+    )
+
+
+def flush_file(path: Path) -> None:
+    """Have the system put the file's bytes on disk."""
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())
+
+
+def flush_folder(folder: Path) -> None:
+    """Have the system put the folder's names on disk, where systems can (Windows cannot)."""
+    if os.name != "posix":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _read(source: Path) -> dict[str, Any]:
+    manifest = json.loads((source / MANIFEST).read_text(encoding="utf-8"))
+    version = manifest.get("format_version") if isinstance(manifest, dict) else None
+    if version != FORMAT_VERSION:
+        raise ValueError(f"{source / MANIFEST} has format version {version!r}, this package reads {FORMAT_VERSION}")
+    for name in (TENSORS, STATE):
+        if sha256_of(source / name) != manifest["sha256"][name]:
+            raise ValueError(f"{source / name} is not the file that was saved (SHA-256 differs)")
+    packed = json.loads((source / STATE).read_text(encoding="utf-8"))
+    return unpack(packed, load_file(source / TENSORS))
+
+
+def _system_code(error: Exception) -> int:
+    """The system's number for an error; safetensors tells it in its text only."""
+    told = re.search(r"os error (\d+)", str(error))
+    return getattr(error, "errno", None) or (int(told[1]) if told else errno.EIO)
+
+
+def _place(folder: Path, generation: int) -> Path:
+    return folder / f"{_WHOLE}{generation:08d}"
+
+
+def _numbers(folder: Path, prefix: str) -> list[int]:
+    """Numbers of the entries with a prefix; what is not ours is passed over."""
+    if not folder.is_dir():
+        return []
+    tails = [path.name.removeprefix(prefix) for path in folder.iterdir() if path.name.startswith(prefix)]
+    return [int(tail) for tail in tails if tail.isdecimal()]
+
+
+def _remove(folder: Path, prefix: str) -> None:
+    for number in _numbers(folder, prefix):
+        shutil.rmtree(folder / f"{prefix}{number:08d}", ignore_errors=True)
+
+
+def _set_aside(folder: Path, generation: int) -> None:
+    try:
+        _place(folder, generation).rename(folder / f"{_DAMAGED}{generation:08d}")
+    except OSError as error:
+        logger.warning("the damaged generation %d could not be renamed (%s)", generation, error)

@@ -1,0 +1,409 @@
+"""One training loop, for documents and for tagged positions.
+
+An optimiser step:
+1. the batch in pieces that fit in memory; each is encoded and decided on, and its loss sent backward;
+   warm-up: loss = CE; constrained: loss = objective + lambda * CE; with a count constraint, + mu * surplus;
+2. gradients centralised if wanted, clipped, one step of the optimiser;
+3. the controllers see the step's cross-entropy and active words.
+
+After every epoch the averaged weights are scored on the validation texts, and kept if they are the best. A checkpoint
+holds everything that changes, so that a run that was killed goes on bit for bit.
+"""
+
+import logging
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from splade.circuits.geco import ce_at_accuracy
+from splade.circuits.losses import active_surplus
+from splade.circuits.objective import ObjectiveOutput
+from splade.circuits.terms import StepView
+from splade.data.batches import length_buckets, shuffled_buckets
+from splade.models.lexical_sae import LexicalSAE
+from splade.progress import OnStep, Step, silent
+from splade.training.batch_size import MicroBatches, automatic_size
+from splade.training.calibrate import open_about
+from splade.training.lr_range import as_found, lr_range_test
+from splade.training.optim import Optimiser, ParameterGroup, at_rate, centralise_gradients
+from splade.training.random_state import chance_as_found, random_state, restore_random_state
+from splade.training.settings import TrainingConfig
+from splade.training.stopping import EpochScores, Selection
+from splade.training.tasks import Encoded, Task
+
+logger = logging.getLogger(__name__)
+
+CALIBRATION_TEXTS = 256
+RANGE_TEST_RATE = 1e-4
+"""Rate that a range test falls back to when no rate makes the loss fall."""
+
+Record = dict[str, Any]
+OnRecord = Callable[[Record], None]
+OnCheckpoint = Callable[[Mapping[str, Any]], object]
+
+
+class Interrupted(Exception):
+    """Somebody asked the run to stop; its state was saved."""
+
+
+@dataclass
+class Callbacks:
+    """Who is told what while a run goes on."""
+
+    on_step: OnStep = silent
+    """Progress, for a person."""
+    on_record: OnRecord = lambda _: None
+    """A line of the history, per step and per epoch."""
+    on_checkpoint: OnCheckpoint | None = None
+    """The state from which the run can go on; None makes no checkpoints."""
+    is_interrupted: Callable[[], bool] = lambda: False
+    """Asked after every step: whether to save and stop."""
+
+
+class PieceLoss(NamedTuple):
+    """What one piece of a batch gave, as plain numbers, with its share of the batch."""
+
+    share: float
+    ce: float
+    active: float
+    terms: dict[str, float]
+
+
+class Trainer:
+    """A model, what it learns from, and all that changes while it learns."""
+
+    def __init__(
+        self,
+        model: LexicalSAE,
+        train: Task,
+        validation: Task,
+        settings: TrainingConfig,
+        seed: int = 0,
+        callbacks: Callbacks | None = None,
+    ) -> None:
+        if not len(train.texts) or not len(validation.texts):
+            raise ValueError(
+                f"training needs texts, got {len(train.texts)} to learn from and {len(validation.texts)} to validate on"
+            )
+        self.model, self.train, self.validation = model, train, validation
+        self.settings, self.seed, self.callbacks = settings, seed, callbacks or Callbacks()
+        device = next(model.parameters()).device
+        self.objective = settings.asked_of_circuits().build(len(model.dimensions), len(model.labels[train.head]))
+        self.objective.to(device)
+        self.steps_per_epoch = math.ceil(len(train.texts) / settings.effective_batch)
+        self.max_epochs = settings.planned_epochs(len(train.texts))
+        self.planned_steps = self.steps_per_epoch * self.max_epochs
+        self.warmup_steps = round(settings.warmup_fraction * self.planned_steps)
+        constrained = max(1, self.planned_steps - self.warmup_steps)
+        self.geco = settings.controller.build(
+            steps_per_epoch=self.steps_per_epoch, total_steps=constrained, active_target=settings.active_target
+        )
+        self.count = settings.count and settings.count.build(
+            total_steps=self.planned_steps, active_target=settings.active_target
+        )
+        self.micro = MicroBatches(settings.micro_batch_size or settings.effective_batch)
+        self.selection = Selection(settings.patience)
+        self.best_weights: dict[str, Tensor] = {}
+        self.warmup_validations: list[tuple[float, float]] = []
+        self.step = 0
+        self._saved_at = time.monotonic()
+        if settings.freeze_embeddings:
+            _freeze_embeddings(model)
+        self._optimiser: Optimiser | None = None
+
+    @property
+    def optimiser(self) -> Optimiser:
+        """The optimiser; there after `prepare` or `load_state_dict`."""
+        assert self._optimiser is not None, "prepare() comes first"
+        return self._optimiser
+
+    @property
+    def epoch(self) -> int:
+        """Epochs that are finished."""
+        return self.step // self.steps_per_epoch
+
+    @property
+    def is_constrained(self) -> bool:
+        """Whether circuits are asked for already."""
+        return self.step >= self.warmup_steps
+
+    def run(self) -> EpochScores:
+        """Train to the end, and leave the model with the best weights, in evaluation mode."""
+        if self._optimiser is None:
+            self.prepare()
+        while self.epoch < self.max_epochs and not self.selection.is_over:
+            self._finish_epoch()
+            self._validate()
+            self._save_if_asked()
+        self.model.load_state_dict(self.best_weights)
+        self.model.eval()
+        assert self.selection.best is not None
+        return self.selection.best
+
+    def prepare(self) -> None:
+        """What comes before the first step: a calibrated gate, and a learning rate."""
+        settings = self.settings
+        if settings.calibrated_start is not None:
+            chosen = np.random.default_rng(self.seed).permutation(len(self.train.texts))[:CALIBRATION_TEXTS].tolist()
+            batches = [self.train.texts.batch(rows) for rows in MicroBatches(32).split(chosen)]
+            open_about(self.model, batches, round(settings.calibrated_start * settings.active_target))
+        if settings.batch_size is None and settings.micro_batch_size is None:
+            self.micro = MicroBatches(self._fitting_size())
+        rate = settings.learning_rate or self._found_rate()
+        self._optimiser = settings.optimiser.build(self._groups(rate), self.planned_steps)
+
+    def _groups(self, rate: float) -> list[ParameterGroup]:
+        """Every parameter that learns, once: encoder, gate, and the rest (expander, pool, heads, objective)."""
+        settings, model = self.settings, self.model
+        backbone = {id(p) for p in model.backbone.parameters()}
+        gate = {id(p) for p in model.gate.parameters()}
+        learning = [p for p in (*model.parameters(), *self.objective.parameters()) if p.requires_grad]
+        rest = [p for p in learning if id(p) not in backbone | gate]
+        groups = [
+            ParameterGroup("encoder", [p for p in learning if id(p) in backbone], rate),
+            ParameterGroup("head", rest, rate * settings.head_rate),
+            ParameterGroup("gate", [p for p in learning if id(p) in gate], rate * settings.gate_rate, decays=False),
+        ]
+        return [group for group in groups if group.params]
+
+    def _fitting_size(self) -> int:
+        """As many of the longest texts as fit in memory at once."""
+        longest = next(iter(length_buckets(self.train.texts, self.settings.effective_batch)))
+
+        def step(count: int) -> None:
+            self._backward(longest[:count], share=1.0)
+            self.model.zero_grad(set_to_none=True)
+
+        self.model.train()
+        with as_found([self.model, self.objective]), chance_as_found():
+            return automatic_size(self.settings.effective_batch, step, next(self.model.parameters()).device)
+
+    def _found_rate(self) -> float:
+        batches = self._order(epoch=0)
+        self.model.train()
+
+        def loss_step(i: int) -> Tensor:
+            self.callbacks.on_step(Step("finding a learning rate", i + 1, 100))
+            encoded = self.train.encode(self.model, batches[i % len(batches)])
+            return self._cross_entropy(self.model.decide(encoded.sparse_vector, self.train.head).logits, encoded.labels)
+
+        found = lr_range_test(loss_step, at_rate(self._groups(1.0), RANGE_TEST_RATE), [self.model, self.objective])
+        self.callbacks.on_record({"event": "learning rate found", "lr": found.lr})
+        return found.lr
+
+    def _order(self, epoch: int) -> list[list[int]]:
+        """The batches of an epoch: a function of seed and epoch alone, so that a resumed run sees the same."""
+        generator = np.random.default_rng([self.seed, epoch])
+        return shuffled_buckets(self.train.texts, self.settings.effective_batch, generator)
+
+    def _finish_epoch(self) -> None:
+        """The steps that are left of this epoch."""
+        self.model.train()
+        self.objective.train()
+        epoch = self.epoch
+        for rows in self._order(epoch)[self.step % self.steps_per_epoch :]:
+            if self.step == self.warmup_steps and self.geco.tau is None:
+                self._end_warmup()
+            self._take_step(rows)
+            # After the last step the epoch is not over: it is still to be validated.
+            if self.epoch == epoch:
+                self._save_if_asked()
+        self.objective.end_of_epoch()
+
+    def _end_warmup(self) -> None:
+        wanted = self.settings.target_accuracy
+        if wanted is not None:
+            self._score(self.epoch)
+            self.model.train()
+            self.objective.train()
+        if self.objective.terms:
+            self.geco.finish_warmup(ce_at_accuracy(wanted, self.warmup_validations) if wanted else None)
+
+    def _take_step(self, rows: list[int]) -> None:
+        optimiser = self.optimiser
+        optimiser.zero_grad()
+        pieces = self.micro.run(rows, self._backward, optimiser.zero_grad)
+        if self.settings.gradient_centralization:
+            head = {id(p) for p in self.model.heads.parameters()}
+            centralise_gradients(p for p in self.model.parameters() if id(p) not in head)
+        optimiser.step()
+        ce = sum(piece.share * piece.ce for piece in pieces)
+        active = sum(piece.share * piece.active for piece in pieces)
+        if self.is_constrained and self.objective.terms:
+            self.geco.step(ce, active)
+        else:
+            self.geco.record_warmup(ce)
+        if self.count is not None:
+            self.count.step(active)
+        self.step += 1
+        self._tell(ce, active, _mean_terms(pieces))
+
+    def _backward(self, rows: list[int], share: float) -> PieceLoss:
+        """Loss of one piece, times its share of the batch, sent backward."""
+        encoded = self.train.encode(self.model, rows)
+        decision = self.model.decide(encoded.sparse_vector, self.train.head)
+        ce = self._cross_entropy(decision.logits, encoded.labels)
+        loss, terms = ce, {}
+        if self.is_constrained and self.objective.terms:
+            asked = self._ask(encoded.sample(self.settings.positions_per_step))
+            loss = asked.total + self.geco.multiplier * ce
+            terms = {name: value.item() for name, value in asked.values.items()}
+        if self.count is not None:
+            # Nothing is asked of a batch that is below the target: the multiplier lags, and would push on.
+            surplus = active_surplus(encoded.gate.open_prob, self.settings.active_target).relu()
+            loss = loss + self.count.multiplier * surplus
+        if not torch.isfinite(loss):
+            raise FloatingPointError(
+                f"the loss became {loss.item()} at step {self.step + 1} (cross-entropy {ce.item()}, terms {terms}); "
+                "lower training.learning_rate or the rates of head and gate"
+            )
+        (loss * share).backward()
+        active = (encoded.sparse_vector.detach() > 0).sum(-1).float().mean()
+        return PieceLoss(share, ce.item(), active.item(), terms)
+
+    def _cross_entropy(self, logits: Tensor, labels: Tensor) -> Tensor:
+        return cross_entropy(logits, labels, label_smoothing=self.settings.label_smoothing)
+
+    def _ask(self, encoded: Encoded) -> ObjectiveOutput:
+        """The circuit objective of samples, decided on without random masking."""
+        head = self.model.heads[self.train.head]
+        gate = self.model.gate
+        view = StepView(
+            head(encoded.sparse_vector),
+            encoded.gate,
+            encoded.labels,
+            head,
+            gate.thresholds(),
+            excess=encoded.logits - gate.openings(),
+            own=encoded.own,
+            candidates=encoded.logits.isfinite() if self.model.neighbourhood is not None else None,
+        )
+        return self.objective(view)
+
+    def _validate(self) -> None:
+        """Score the averaged weights of the epoch that just ended, and keep them if they are the best."""
+        with self.optimiser.averaged_weights():
+            scores = self._score(self.epoch)
+            if self.selection.take(scores):
+                self.best_weights = _copy_of(self.model.state_dict())
+        self.callbacks.on_record(
+            {
+                "event": "validation",
+                "epoch": scores.epoch,
+                "ce": scores.ce,
+                "accuracy": scores.accuracy,
+                "active_words": scores.active_words,
+                "circuit_score": scores.circuit_score,
+                "feasible": scores.is_feasible,
+                "best": scores is self.selection.best,
+            }
+        )
+
+    @torch.no_grad()
+    def _score(self, epoch: int) -> EpochScores:
+        """Validation of the weights that the model holds; in the warm-up, noted for `target_accuracy`."""
+        self.model.eval()
+        self.objective.eval()
+        sums: dict[str, float] = {}
+        samples = 0
+        for rows in length_buckets(self.validation.texts, 64):
+            encoded = self.validation.encode(self.model, rows)
+            logits = self.model.heads[self.train.head](encoded.sparse_vector).logits
+            count = len(encoded.labels)
+            found = {name: value.item() for name, value in self._ask(encoded).values.items()}
+            found["ce"] = self._cross_entropy(logits, encoded.labels).item()
+            found["accuracy"] = (logits.argmax(-1) == encoded.labels).float().mean().item()
+            found["active_words"] = (encoded.sparse_vector > 0).sum(-1).float().mean().item()
+            for name, value in found.items():
+                sums[name] = sums.get(name, 0.0) + count * value
+            samples += count
+        means = {name: value / max(1, samples) for name, value in sums.items()}
+        ce, accuracy, active = (means.pop(name) for name in ("ce", "accuracy", "active_words"))
+        if not math.isfinite(ce):
+            raise FloatingPointError(f"the validation loss is {ce} after epoch {epoch}; lower training.learning_rate")
+        if not self.is_constrained:
+            self.warmup_validations.append((accuracy, ce))
+        is_feasible = self.geco.tau is None or self.geco.is_feasible(ce)
+        return EpochScores(epoch, ce, accuracy, active, self.objective.score(means), self.is_constrained, is_feasible)
+
+    def _tell(self, ce: float, active: float, terms: dict[str, float]) -> None:
+        record: Record = {"step": self.step, "ce": ce, "active_words": active, "lambda": self.geco.multiplier, **terms}
+        if self.geco.violation is not None:
+            record["violation"] = self.geco.violation
+        if self.count is not None:
+            record["mu"] = self.count.multiplier
+        record["rates"] = self.optimiser.learning_rates()
+        self.callbacks.on_record(record)
+        phase = "circuits" if self.step > self.warmup_steps and self.objective.terms else "warm-up"
+        figures = {"loss": ce, "active words": active, **terms}
+        if phase == "circuits":
+            figures["λ"] = self.geco.multiplier
+        self.callbacks.on_step(Step(f"training ({phase})", self.step, self.planned_steps, figures))
+
+    def _save_if_asked(self) -> None:
+        """A checkpoint when it is time for one, or when somebody wants the run to stop."""
+        is_interrupted = self.callbacks.is_interrupted()
+        is_due = time.monotonic() - self._saved_at >= 60 * self.settings.checkpoint_minutes
+        if self.callbacks.on_checkpoint is not None and (is_due or is_interrupted):
+            self.callbacks.on_checkpoint(self.state_dict())
+            self._saved_at = time.monotonic()
+        if is_interrupted:
+            raise Interrupted(f"stopped after step {self.step} of {self.planned_steps}")
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything that changes over a run."""
+        return {
+            "step": self.step,
+            "model": self.model.state_dict(),
+            "objective": self.objective.state_dict(),
+            "optimiser": self.optimiser.state_dict(),
+            "geco": self.geco.state_dict(),
+            "count": self.count.state_dict() if self.count is not None else None,
+            "selection": self.selection.state_dict(),
+            "best_weights": self.best_weights,
+            "warmup_validations": [list(pair) for pair in self.warmup_validations],
+            "micro_batch": self.micro.size,
+            "random": random_state(),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from a checkpoint of a run with the same settings and data."""
+        self.step = state["step"]
+        self.model.load_state_dict(state["model"])
+        self.objective.load_state_dict(state["objective"])
+        # The rate is in the state: a range test is not run twice.
+        self._optimiser = self.settings.optimiser.build(self._groups(1.0), self.planned_steps)
+        self._optimiser.load_state_dict(state["optimiser"])
+        self.geco.load_state_dict(state["geco"])
+        if self.count is not None:
+            self.count.load_state_dict(state["count"])
+        self.selection.load_state_dict(state["selection"])
+        self.best_weights = dict(state["best_weights"])
+        self.warmup_validations = [(accuracy, ce) for accuracy, ce in state["warmup_validations"]]
+        self.micro.size = state["micro_batch"]
+        restore_random_state(state["random"])
+
+
+def _copy_of(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors as they are now; what is shared (a tied decoder) stays shared."""
+    copies = {tensor.data_ptr(): tensor.detach().clone() for tensor in state.values()}
+    return {name: copies[tensor.data_ptr()] for name, tensor in state.items()}
+
+
+def _mean_terms(pieces: list[PieceLoss]) -> dict[str, float]:
+    names = pieces[0].terms
+    return {name: sum(piece.share * piece.terms[name] for piece in pieces) for name in names}
+
+
+def _freeze_embeddings(model: LexicalSAE) -> None:
+    """Input embedding and decoder, one tensor in most models, stay as they are."""
+    embedding: nn.Module = model.backbone.encoder.get_input_embeddings()  # pyright: ignore[reportCallIssue, reportAssignmentType]
+    for weight in (embedding.weight, model.backbone.decoder.weight):
+        weight.requires_grad_(False)  # pyright: ignore[reportCallIssue]

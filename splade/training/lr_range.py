@@ -1,0 +1,115 @@
+"""The learning-rate range test: raise the rate step by step, and take the one at which the loss falls fastest."""
+
+import logging
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from splade.training.optim import ParameterGroup, at_rate
+from splade.training.random_state import Generator, chance_as_found
+
+logger = logging.getLogger(__name__)
+
+SMALLEST, LARGEST = 1e-6, 1e-3
+"""No rate outside these is ever chosen."""
+
+
+@dataclass(frozen=True)
+class LRRange:
+    """What a range test found."""
+
+    lr: float
+    """Rate to use for the first group."""
+    rates: tuple[float, ...]
+    losses: tuple[float, ...]
+    """Loss at each rate before the step, not smoothed; ends where the loss ran away."""
+
+
+def lr_range_test(
+    loss_step: Callable[[int], Tensor],
+    groups: Sequence[ParameterGroup],
+    modules: Sequence[nn.Module],
+    generators: Mapping[str, Generator] | None = None,
+    lowest: float = 1e-7,
+    highest: float = 1e-2,
+    steps: int = 100,
+) -> LRRange:
+    """Train for a few steps at rates that grow geometrically, and undo all of it.
+
+    `loss_step(i)` is the loss of the i-th training batch; `modules` are all that it trains or whose buffers it moves
+    (model, objective). Parameters, buffers, gradients, modes and chance are afterwards bitwise what they were.
+    The first group takes the rate, the others keep their proportion to it.
+
+    Smith 2017, arXiv:1506.01186.
+    """
+    rates, losses = np.geomspace(lowest, highest, steps), []
+    with chance_as_found(generators), as_found(modules):
+        inner = torch.optim.AdamW([{"params": list(group.params), "lr": lowest} for group in groups], weight_decay=0.01)
+        for i, rate in enumerate(rates.tolist()):
+            loss = loss_step(i)
+            losses.append(loss.item())
+            if _ran_away(losses):
+                break
+            inner.zero_grad(set_to_none=True)
+            loss.backward()
+            for ours, group in zip(inner.param_groups, at_rate(groups, rate), strict=True):
+                ours["lr"] = group.lr
+            inner.step()
+    tried = tuple(rates.tolist()[: len(losses)])
+    lr = steepest_descent(tried, losses)
+    if lr is None:
+        lr = groups[0].lr
+        logger.warning("the range test found no rate at which the loss falls; keeping %.1e", lr)
+    return LRRange(min(max(lr, SMALLEST), LARGEST), tried, tuple(losses))
+
+
+def steepest_descent(rates: Sequence[float], losses: Sequence[float], window: int = 11) -> float | None:
+    """The rate at which the smoothed loss falls fastest per factor of rate; None if it never falls.
+
+    Smoothed about each point rather than behind it, which would put the answer too high.
+    """
+    finite = [loss for loss in losses if math.isfinite(loss)]
+    if len(finite) < window:
+        return None
+    kernel = np.hanning(window + 2)[1:-1]
+    smooth = np.convolve(finite, kernel, "same") / np.convolve(np.ones(len(finite)), kernel, "same")
+    slope = np.gradient(smooth, np.log(rates[: len(finite)]))
+    best = int(slope.argmin())
+    return float(rates[best]) if slope[best] < 0 else None
+
+
+def _ran_away(losses: Sequence[float]) -> bool:
+    """Whether the loss is no number, or for three steps has been four times its best."""
+    best = min(losses)
+    recent = losses[-3:]
+    return not math.isfinite(losses[-1]) or (len(losses) > 3 and all(loss > best + 3 * abs(best) for loss in recent))
+
+
+@contextmanager
+def as_found(modules: Sequence[nn.Module]) -> Iterator[None]:
+    """Whatever training happens within, the modules are after bitwise what they were, down to the tensor objects."""
+    every = list(dict.fromkeys(part for module in modules for part in module.modules()))
+    parameters = list(dict.fromkeys(parameter for module in modules for parameter in module.parameters()))
+    modes = [part.training for part in every]
+    buffers = [dict(part._buffers) for part in every]
+    kept = [*parameters, *(buffer for own in buffers for buffer in own.values() if buffer is not None)]
+    values = [tensor.detach().clone() for tensor in kept]
+    gradients = [parameter.grad for parameter in parameters]
+    for parameter in parameters:
+        parameter.grad = None
+    try:
+        yield
+    finally:
+        with torch.no_grad():
+            for tensor, value in zip(kept, values, strict=True):
+                tensor.copy_(value)
+        for parameter, gradient in zip(parameters, gradients, strict=True):
+            parameter.grad = gradient
+        for part, mode, own in zip(every, modes, buffers, strict=True):
+            part.training = mode
+            part._buffers.update(own)

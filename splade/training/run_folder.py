@@ -1,0 +1,351 @@
+"""The folder of one run: who may write there, and what lies where.
+
+resolved_config.yaml   the settings of the run, every key
+environment.json       versions and seed
+history.jsonl          one record per line
+checkpoint/            see `splade.training.checkpoint`
+results.json, report.html, model/
+"""
+
+import importlib.metadata
+import json
+import logging
+import math
+import os
+import platform
+import shutil
+import uuid
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import torch
+import yaml
+
+import splade
+from splade.training.checkpoint import (
+    Checkpoint,
+    flush_file,
+    flush_folder,
+    has_checkpoint,
+    load_checkpoint,
+    save_checkpoint,
+)
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
+
+logger = logging.getLogger(__name__)
+
+LOCK, CONFIG, ENVIRONMENT, HISTORY = ".lock", "resolved_config.yaml", "environment.json", "history.jsonl"
+RESULTS, REPORT, MODEL, CHECKPOINT = "results.json", "report.html", "model", "checkpoint"
+MAY_DIFFER = ("output_dir", "experiment_name")
+"""Settings that name things only: a folder that was moved can be resumed."""
+_HISTORY_LENGTH = "history_length"
+
+
+class RunFolder:
+    """An open run folder; use it in a `with` statement, which gives up its lock at the end.
+
+    The lock is the system's (`flock`): it goes with the process, however that ends. Where there is none (Windows), a
+    file stands in for it, which a killed process leaves behind; the message then names the file to delete.
+    """
+
+    @classmethod
+    def open(
+        cls, path: str | Path, config: Mapping[str, Any], *, seed: int | None = None, resume: bool = False
+    ) -> "RunFolder":
+        """A new run's folder or, with `resume`, the folder of an interrupted run with the same settings.
+
+        `config` holds the resolved settings as plain data (`model_dump(mode="json")`). A run that was killed before
+        its first checkpoint can be resumed too: it starts from the beginning.
+        """
+        folder = Path(path).expanduser().resolve()
+        if resume and not (folder / CONFIG).is_file():
+            raise ValueError(f"there is no run to resume in {folder}; start it without --resume")
+        _make(folder)
+        lock = _Lock(folder)
+        try:
+            run = cls(folder, lock)
+            if resume:
+                run._require_same(config)
+                run._compare_environment(_environment(seed))
+            else:
+                run._require_new()
+                run.write_json(ENVIRONMENT, _environment(seed))
+                # Last: from here on the folder holds a run.
+                run.write_text(CONFIG, yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True))
+        except BaseException:
+            lock.release()
+            raise
+        return run
+
+    def __init__(self, path: Path, lock: "_Lock") -> None:
+        self.path = path
+        self._lock = lock
+
+    def __enter__(self) -> "RunFolder":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let another process use the folder."""
+        self._lock.release()
+
+    @property
+    def model(self) -> Path:
+        """Where the finished model is saved."""
+        return self.path / MODEL
+
+    @property
+    def checkpoint(self) -> Path:
+        """Where the generations of checkpoints are."""
+        return self.path / CHECKPOINT
+
+    @property
+    def results(self) -> Path:
+        """Where the results are written; there when the run is finished."""
+        return self.path / RESULTS
+
+    @property
+    def report(self) -> Path:
+        return self.path / REPORT
+
+    @property
+    def history(self) -> Path:
+        return self.path / HISTORY
+
+    def write_text(self, name: str, text: str) -> Path:
+        """Write a file of this folder, whole or not at all."""
+        if Path(name).name != name:
+            raise ValueError(f"{name!r} is not a plain file name")
+        return write_text(self.path / name, text)
+
+    def write_json(self, name: str, value: Any) -> Path:
+        """Write plain data of this folder as strict JSON, whole or not at all."""
+        return write_json(self.path / name, value)
+
+    def append_history(self, record: Mapping[str, Any]) -> None:
+        """Add a record to the history; it survives the process, and a power cut from the next checkpoint on."""
+        with self.history.open("a", encoding="utf-8", newline="\n") as file:
+            file.write(json.dumps(_strict(record), allow_nan=False) + "\n")
+
+    def read_history(self) -> list[dict[str, Any]]:
+        """Every whole record, in order."""
+        return [json.loads(line) for line in self._whole_lines()]
+
+    def truncate_history(self, length: int) -> None:
+        """Keep the first records only; a line that was being written when the process died goes too."""
+        lines = self._whole_lines()
+        if len(lines) < length:
+            logger.warning("%s has %d records, the checkpoint counts %d", self.history, len(lines), length)
+        if self.history.exists():
+            self.write_text(HISTORY, b"".join(lines[:length]).decode())
+
+    def save_checkpoint(self, state: Mapping[str, Any]) -> int:
+        """Save the next generation, with the length of the history at this moment."""
+        if self.history.exists():
+            flush_file(self.history)
+        return save_checkpoint(self.checkpoint, {**state, _HISTORY_LENGTH: len(self._whole_lines())})
+
+    def load_checkpoint(self) -> Checkpoint | None:
+        """The last whole checkpoint, or None before the first; the history goes back to its length."""
+        if not has_checkpoint(self.checkpoint):
+            self.truncate_history(0)
+            return None
+        loaded = load_checkpoint(self.checkpoint)
+        self.truncate_history(loaded.state[_HISTORY_LENGTH])
+        return replace(loaded, state={k: v for k, v in loaded.state.items() if k != _HISTORY_LENGTH})
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether there is anything that a resumed run could go on from, or that a person could look at."""
+        return self.history.exists() or has_checkpoint(self.checkpoint)
+
+    def withdraw(self) -> None:
+        """Leave the folder as if no run had been tried: for one that failed before it began."""
+        for name in (CONFIG, ENVIRONMENT):
+            (self.path / name).unlink(missing_ok=True)
+
+    def drop_checkpoints(self) -> None:
+        """A finished run needs none."""
+        shutil.rmtree(self.checkpoint, ignore_errors=True)
+
+    def _whole_lines(self) -> list[bytes]:
+        """Lines of the history up to the first that is torn."""
+        whole = []
+        for line in self.history.read_bytes().splitlines(keepends=True) if self.history.exists() else []:
+            if not line.endswith(b"\n") or not _is_json(line):
+                break
+            whole.append(line)
+        return whole
+
+    def _require_new(self) -> None:
+        taken = [name for name in (CONFIG, CHECKPOINT, HISTORY, RESULTS, MODEL) if (self.path / name).exists()]
+        if taken:
+            raise ValueError(
+                f"{self.path} already holds a run ({taken[0]}); continue it with --resume, or choose another output_dir"
+            )
+
+    def _require_same(self, config: Mapping[str, Any]) -> None:
+        try:
+            saved = yaml.safe_load((self.path / CONFIG).read_text(encoding="utf-8"))
+        except (yaml.YAMLError, UnicodeDecodeError) as error:
+            raise ValueError(f"{self.path / CONFIG} cannot be read ({error}); start in another output_dir") from error
+        given = yaml.safe_load(yaml.safe_dump(dict(config)))
+        differing = [line for line in _differences(saved, given) if line.split(":")[0] not in MAY_DIFFER]
+        if differing:
+            raise ValueError(
+                f"{self.path} holds a run with other settings: {'; '.join(differing)}. "
+                "Resume with the same settings, or choose another output_dir"
+            )
+
+    def _compare_environment(self, now: dict[str, Any]) -> None:
+        try:
+            then = json.loads((self.path / ENVIRONMENT).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            then = {}
+        if changed := _differences(then, now):
+            logger.warning("resumed where not all is as it was, so weights may differ in bits: %s", "; ".join(changed))
+
+
+def write_text(path: Path, text: str) -> Path:
+    """Write a file, whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    work = path.parent / f".{path.name}-{uuid.uuid4().hex[:8]}"
+    try:
+        work.write_text(text, encoding="utf-8", newline="\n")
+        flush_file(work)
+        work.replace(path)
+    finally:
+        work.unlink(missing_ok=True)
+    flush_folder(path.parent)
+    return path
+
+
+def write_json(path: Path, value: Any) -> Path:
+    """Write plain data as strict JSON, whole or not at all; numbers that are none (NaN, infinity) become null."""
+    return write_text(path, json.dumps(_strict(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def clear_run(path: str | Path) -> None:
+    """Remove what a run left in a folder, its settings last; other files stay, and so does a folder without a run.
+
+    A run that is still going on is not touched: its lock is respected.
+    """
+    folder = Path(path).expanduser().resolve()
+    if not (folder / CONFIG).is_file():
+        return
+    lock = _Lock(folder)
+    try:
+        for name in (MODEL, CHECKPOINT, HISTORY, RESULTS, REPORT, ENVIRONMENT, CONFIG):
+            left = folder / name
+            if left.is_dir() and not left.is_symlink():
+                shutil.rmtree(left)
+            else:
+                left.unlink(missing_ok=True)
+    finally:
+        lock.release()
+
+
+class _Lock:
+    """One process at a time."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / LOCK
+        self._uses_flock = fcntl is not None
+        flags = os.O_RDWR | os.O_CREAT | (0 if self._uses_flock else os.O_EXCL)
+        try:
+            self._handle: int | None = os.open(self.path, flags, 0o644)
+        except FileExistsError as error:
+            raise ValueError(
+                f"{folder} is in use by process {_read_owner(self.path)}; wait for it or choose another output_dir. "
+                f"If that process is gone, delete {self.path}"
+            ) from error
+        if fcntl is not None:
+            try:
+                fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                os.close(self._handle)
+                raise ValueError(
+                    f"{folder} is in use by process {_read_owner(self.path)}; wait for it or choose another output_dir"
+                ) from error
+        os.ftruncate(self._handle, 0)
+        os.write(self._handle, str(os.getpid()).encode())
+
+    def release(self) -> None:
+        if self._handle is None:
+            return
+        os.close(self._handle)
+        self._handle = None
+        # A flock file stays: removing it could take it from under the next owner.
+        if not self._uses_flock:
+            self.path.unlink(missing_ok=True)
+
+
+def _read_owner(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8") or "unknown"
+    except OSError:
+        return "unknown"
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise ValueError(f"{folder} cannot be a folder: a file is in the way; choose another output_dir") from error
+    if not os.access(folder, os.W_OK):
+        raise PermissionError(f"cannot write to {folder}; choose another output_dir")
+
+
+def _environment(seed: int | None) -> dict[str, Any]:
+    packages = ("torch", "transformers", "safetensors", "schedulefree", "numpy")
+    versions = {name: importlib.metadata.version(name) for name in packages}
+    return {
+        "seed": seed,
+        "versions": {"splade": splade.__version__, "python": platform.python_version(), **versions},
+        "platform": platform.platform(),
+        "threads": torch.get_num_threads(),
+    }
+
+
+def _differences(saved: Any, given: Any, place: str = "") -> list[str]:
+    """One line per key that differs, as `place: saved -> given`."""
+    if isinstance(saved, dict) and isinstance(given, dict):
+        keys = [*saved, *(key for key in given if key not in saved)]
+        prefix = f"{place}." if place else ""
+        absent = "(absent)"
+        return [
+            line
+            for key in keys
+            for line in _differences(saved.get(key, absent), given.get(key, absent), f"{prefix}{key}")
+        ]
+    return [] if saved == given else [f"{place}: {saved!r} -> {given!r}"]
+
+
+def _strict(value: Any) -> Any:
+    """Plain data that strict JSON can hold."""
+    if isinstance(value, Mapping):
+        return {str(key): _strict(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_strict(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        json.loads(line)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,87 @@
+"""How a model is trained: every key of the `training` section of an experiment."""
+
+from typing import Annotated
+
+from pydantic import Field, PositiveFloat, model_validator
+
+from splade.circuits.geco import ControllerConfig, CountConstraint, GECOController
+from splade.circuits.objective import Objective
+from splade.part import PartConfig, Shorthand
+from splade.training.optim import AdamWEMA, OptimiserConfig
+
+
+class TrainingConfig(PartConfig):
+    """Steps, rates, what is asked of circuits, and when to stop."""
+
+    max_epochs: int | None = Field(default=None, ge=1)
+    """Passes over the training texts that are planned; early stopping may end a run before. null plans as many as give
+    400 steps, at least 2 and at most 20."""
+    batch_size: int | None = Field(default=32, ge=1)
+    """Texts per optimiser step; null takes 32, computed in as large pieces as memory allows."""
+    micro_batch_size: int | None = Field(default=None, ge=1)
+    """Texts computed at once; the rest of a batch is reached by accumulating gradients. null tries the whole batch
+    and halves when memory runs out."""
+    learning_rate: PositiveFloat | None = 5e-5
+    """Highest learning rate of the encoder; null finds one by a range test."""
+    head_rate: PositiveFloat = 20.0
+    """Learning rate of head, pool and expander, as a multiple of the encoder's."""
+    gate_rate: PositiveFloat = 100.0
+    """Learning rate of thresholds and offsets, as a multiple of the encoder's."""
+    optimiser: Annotated[OptimiserConfig, Field(discriminator="kind"), Shorthand] = AdamWEMA.Config()
+    """`adamw` (with schedule and averaged weights) or `schedule_free`."""
+    freeze_embeddings: bool = True
+    """Whether input embedding and decoder stay as they were pretrained; words keep their meaning with them."""
+    gradient_centralization: bool = False
+    """Whether gradients of matrices, except the head's, lose their mean before each step."""
+    label_smoothing: float = Field(default=0.1, ge=0, lt=1)
+    """Share of each label that is spread over all classes."""
+    calibrated_start: float | None = Field(default=None, gt=0)
+    """Before training, shift the gate so that this many times `active_target` words are open; null does not."""
+    active_target: PositiveFloat = 100.0
+    """Active words per text (per position when tagging) that the count constraint and a sparsity-aware tau aim at."""
+    count: CountConstraint.Config | None = None
+    """Hold the mean number of active words at `active_target`; null does not."""
+    warmup_fraction: float = Field(default=0.2, ge=0, le=1)
+    """Share of the planned steps that learn the task alone, before circuits are asked for."""
+    controller: ControllerConfig = GECOController.Config()
+    """How cross-entropy is held while circuits are asked for: `geco` or `relative_geco`."""
+    objective: Objective.Config = Objective.Config()
+    """What is asked of circuits, and how it adds up."""
+    sparsity_target: float | None = Field(default=None, gt=0, le=1)
+    """Share of a text's active words that is its circuit, for all terms at once; null leaves each term its own."""
+    target_accuracy: float | None = Field(default=None, gt=0, lt=1)
+    """Validation accuracy whose cross-entropy is to be kept; null keeps that of the warm-up."""
+    patience: int = Field(default=10, ge=1)
+    """Epochs without improvement, after the warm-up, that end a run."""
+    positions_per_step: int = Field(default=512, ge=1)
+    """When tagging, circuits are asked for at most at this many positions per step."""
+    checkpoint_minutes: PositiveFloat = 5.0
+    """Minutes between checkpoints, from which an interrupted run goes on."""
+
+    @model_validator(mode="after")
+    def _has_room_for_a_tau(self) -> "TrainingConfig":
+        if self.warmup_fraction == 0 and self.controller.tau_ce is None and self.objective.terms:
+            raise ValueError("warmup_fraction 0 leaves no step to take tau from; raise it, or set controller.tau_ce")
+        return self
+
+    def asked_of_circuits(self) -> Objective.Config:
+        """The objective with `sparsity_target` and `active_target` written into the terms that they speak of."""
+        fraction = self.sparsity_target
+        aims = {"target": self.active_target}
+        if fraction is not None:
+            aims |= {"fraction": fraction, "least_frequency": 0.1 * fraction}
+        terms = [
+            term.model_copy(update={name: aim for name, aim in aims.items() if name in type(term).model_fields})
+            for term in self.objective.terms
+        ]
+        return self.objective.model_copy(update={"terms": tuple(terms)})
+
+    def planned_epochs(self, texts: int) -> int:
+        """Passes over so many texts. Example: 7,251 texts, batch 32, `max_epochs: null` -> 2"""
+        steps_per_epoch = -(-texts // self.effective_batch)
+        return self.max_epochs or min(20, max(2, round(400 / steps_per_epoch)))
+
+    @property
+    def effective_batch(self) -> int:
+        """Texts per optimiser step."""
+        return self.batch_size or 32

@@ -1,0 +1,62 @@
+"""Which epoch to keep, and when to stop.
+
+Feasible epochs come first, among them the lowest circuit objective; without a feasible one, the lowest cross-entropy.
+Epochs of the warm-up are never chosen while there is another: they come from before circuits were asked for.
+"""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class EpochScores:
+    """What validation says of an epoch's averaged weights."""
+
+    epoch: int
+    ce: float
+    accuracy: float
+    active_words: float
+    circuit_score: float
+    """Weighted sum of the circuit terms; 0 when none is asked for."""
+    is_constrained: bool
+    """Whether the epoch ended in the constrained phase."""
+    is_feasible: bool
+    """Whether its cross-entropy kept to the constraint."""
+
+    @property
+    def rank(self) -> tuple[bool, bool, float]:
+        """Smaller is better."""
+        preference = self.circuit_score if self.is_feasible else self.ce
+        return not self.is_constrained, not self.is_feasible, preference
+
+
+class Selection:
+    """The best epoch so far, and how long ago it was."""
+
+    def __init__(self, patience: int) -> None:
+        self.patience = patience
+        self.best: EpochScores | None = None
+        self.without_improvement = 0
+
+    def take(self, scores: EpochScores) -> bool:
+        """Whether this epoch is the best so far. The warm-up does not count against patience."""
+        if self.best is None or scores.rank < self.best.rank:
+            self.best, self.without_improvement = scores, 0
+            return True
+        self.without_improvement += scores.is_constrained
+        return False
+
+    @property
+    def is_over(self) -> bool:
+        """Whether patience has run out."""
+        return self.without_improvement >= self.patience
+
+    def state_dict(self) -> dict[str, Any]:
+        """All that changes over a run, as plain data."""
+        best = None if self.best is None else asdict(self.best)
+        return {"best": best, "without_improvement": self.without_improvement}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from a saved state."""
+        self.best = None if state["best"] is None else EpochScores(**state["best"])
+        self.without_improvement = state["without_improvement"]

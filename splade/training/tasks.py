@@ -1,0 +1,98 @@
+"""What there is to learn from: texts with a label each, or with a tag per word. The loop cannot tell them apart."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from splade.data.batches import TokenisedTexts
+from splade.models.layers.activation import GateOutput
+from splade.models.lexical_sae import CLASSIFY, TAG, LexicalSAE
+
+IGNORED = -100
+"""Stands for the tag of a position that carries none: special tokens, and all but the first piece of a word."""
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """The samples of some texts: one per document, or one per labelled position."""
+
+    sparse_vector: Float[Tensor, "N V"]
+    gate: GateOutput
+    logits: Float[Tensor, "N V"]
+    """What the gate was given; -inf where a word cannot open."""
+    own: Bool[Tensor, "N V"]
+    """Words that stand in the text (at the position), if they may be features."""
+    labels: Int[Tensor, " N"]
+
+    def sample(self, most: int) -> "Encoded":
+        """At most so many of the samples, drawn at random."""
+        if len(self.labels) <= most:
+            return self
+        some = torch.randperm(len(self.labels))[:most].to(self.labels.device)
+        return Encoded(
+            self.sparse_vector[some],
+            GateOutput(*(field[some] for field in self.gate)),
+            self.logits[some],
+            self.own[some],
+            self.labels[some],
+        )
+
+
+@runtime_checkable
+class Task(Protocol):
+    """Texts with what is to be learned about them."""
+
+    @property
+    def texts(self) -> TokenisedTexts: ...
+    @property
+    def head(self) -> str: ...
+
+    def encode(self, model: LexicalSAE, rows: Sequence[int]) -> Encoded:
+        """The samples of the texts in these rows."""
+        ...
+
+
+@dataclass(frozen=True)
+class Documents:
+    """Texts with one label each."""
+
+    texts: TokenisedTexts
+    labels: Int[Tensor, " T"]
+    head: str = CLASSIFY
+
+    def encode(self, model: LexicalSAE, rows: Sequence[int]) -> Encoded:
+        device = next(model.parameters()).device
+        batch = self.texts.batch(rows)
+        input_ids = batch.input_ids.to(device)
+        document = model.encode_document(input_ids, batch.attention_mask.to(device))
+        own = torch.zeros_like(document.sparse_vector, dtype=torch.bool).scatter_(1, input_ids, True)
+        own &= ~model.gate.closed
+        return Encoded(document.sparse_vector, document.gate, document.logits, own, self.labels[batch.rows].to(device))
+
+
+@dataclass(frozen=True)
+class Positions:
+    """Texts with a tag at some positions, `IGNORED` at the others; a sample is a tagged position."""
+
+    texts: TokenisedTexts
+    tags: Sequence[Sequence[int]]
+    head: str = TAG
+
+    def encode(self, model: LexicalSAE, rows: Sequence[int]) -> Encoded:
+        device = next(model.parameters()).device
+        batch = self.texts.batch(rows)
+        labels = torch.full(batch.input_ids.shape, IGNORED)
+        for i, row in enumerate(rows):
+            labels[i, : len(self.tags[row])] = torch.tensor(self.tags[row])
+        chosen = labels != IGNORED
+        input_ids, at = batch.input_ids.to(device), chosen.to(device)
+        encoded = model.encode(input_ids, batch.attention_mask.to(device))
+        gate = GateOutput(*(field[at] for field in encoded.gate))
+        words = encoded.sparse_sequence[at]
+        own = torch.zeros_like(words, dtype=torch.bool).scatter_(1, input_ids[at][:, None], True)
+        own &= ~model.gate.closed
+        return Encoded(words, gate, encoded.logits[at], own, labels[chosen].to(device))

@@ -1,0 +1,40 @@
+import numpy as np
+import pytest
+
+from splade.evaluation.intervals import mean_and_interval, paired_bootstrap
+
+
+def test_students_interval_of_three_values():
+    found = mean_and_interval([1, 2, 3])
+    assert (found.mean, found.count) == (2, 3)
+    assert (found.low, found.high) == (pytest.approx(-0.484, abs=1e-3), pytest.approx(4.484, abs=1e-3))
+
+
+def test_one_value_has_no_interval_and_none_no_mean():
+    assert mean_and_interval([0.5]).low is None
+    with pytest.raises(ValueError, match="no value"):
+        mean_and_interval([])
+
+
+def test_the_interval_covers_the_truth_as_often_as_it_says():
+    generator = np.random.default_rng(0)
+    samples = generator.normal(size=(400, 5))
+    found = [mean_and_interval(list(sample)) for sample in samples]
+    assert np.mean([f.low <= 0 <= f.high for f in found]) == pytest.approx(0.95, abs=0.03)
+
+
+def test_paired_bootstrap_sees_a_difference_that_unpaired_noise_would_hide():
+    generator = np.random.default_rng(1)
+    theirs = generator.random(400) < 0.7
+    ours = theirs.copy()
+    ours[np.flatnonzero(~theirs)[:12]] = True
+    found = paired_bootstrap(list(map(bool, ours)), list(map(bool, theirs)))
+    assert found.mean == pytest.approx(0.03)
+    assert found.low > 0
+    same = paired_bootstrap(list(map(bool, ours)), list(map(bool, ours)))
+    assert (same.mean, same.low, same.high) == (0, 0, 0)
+
+
+def test_answers_to_different_texts_are_not_compared():
+    with pytest.raises(ValueError, match="same texts"):
+        paired_bootstrap([True], [True, False])

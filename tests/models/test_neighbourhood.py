@@ -1,0 +1,152 @@
+import itertools
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from splade.function_words import is_function_word
+from splade.models.config import ModelConfig
+from splade.models.layers.neighbourhood import NOBODY, Neighbourhood, near_logits, pool_near
+from splade.models.persistence import from_pretrained, save_pretrained
+from splade.vocab import Vocabulary
+from tests import tiny
+
+GATES = ("drelu", "gated_jumprelu", "jumprelu")
+BANK = tiny.wordpiece().convert_tokens_to_ids("bank")
+VPE = {"token_ids": (BANK,), "num_senses": 3}
+
+
+def near_model(gate="drelu", size=4, **others):
+    settings = {"gate": gate, "neighbourhood": {"words_per_token": size}, **others}
+    model = tiny.model(ModelConfig.model_validate(settings))
+    model.choose_neighbourhood()
+    return model
+
+
+def ids_of(*words):
+    return tiny.wordpiece().convert_tokens_to_ids(list(words))
+
+
+def test_a_word_speaks_for_itself_first_and_then_for_those_with_the_nearest_rows():
+    vocabulary = Vocabulary(tiny.wordpiece())
+    part = Neighbourhood.Config(words_per_token=3).build(vocabulary.size)
+    weight = torch.randn(vocabulary.size, 8)
+    good, great, film = ids_of("good", "great", "film")
+    weight[great] = weight[good] + 0.01 * torch.randn(8)
+    part.choose(weight, vocabulary)
+    assert part.table[good, :2].tolist() == [good, great]
+    assert part.table[film, 0] == film
+
+
+def test_special_tokens_punctuation_and_function_words_neither_speak_nor_are_spoken_for():
+    vocabulary = Vocabulary(tiny.wordpiece())
+    part = Neighbourhood.Config(words_per_token=5).build(vocabulary.size)
+    part.choose(torch.randn(vocabulary.size, 8), vocabulary)
+    silent = ids_of("[CLS]", "[SEP]", "[MASK]", "[PAD]", "the", "and", ",", "!")
+    assert (part.table[silent] == NOBODY).all()
+    spoken_for = {vocabulary.names[i] for i in part.table[part.table != NOBODY].tolist()}
+    assert "film" in spoken_for
+    assert not any(is_function_word(name) or name.startswith("##") or len(name) == 1 for name in spoken_for)
+
+
+def test_function_words_may_be_features_on_request():
+    vocabulary = Vocabulary(tiny.wordpiece())
+    part = Neighbourhood.Config(words_per_token=5, function_words=True).build(vocabulary.size)
+    part.choose(torch.randn(vocabulary.size, 8), vocabulary)
+    (the,) = ids_of("the")
+    assert part.table[the, 0] == the
+
+
+@given(st.integers(0, 2**31), st.integers(1, 5), st.booleans())
+def test_near_logits_are_the_decoders_logits_in_both_directions(seed, count, small_steps):
+    import splade.models.layers.neighbourhood as room
+
+    torch.manual_seed(seed)
+    words = torch.randint(-1, 7, (3, 4, count))
+    hidden, weight = (torch.randn(*shape, dtype=torch.float64, requires_grad=True) for shape in ((3, 4, 6), (7, 6)))
+    bias, pull = torch.randn(7, dtype=torch.float64, requires_grad=True), torch.randn(3, 4, count).double()
+    gathered = room.GATHERED_FLOATS
+    room.GATHERED_FLOATS = 1 if small_steps else gathered
+    try:
+        fast = near_logits(hidden, weight, bias, words)
+        fast_grads = torch.autograd.grad((fast.masked_fill(words < 0, 0.0) * pull).sum(), (hidden, weight, bias))
+    finally:
+        room.GATHERED_FLOATS = gathered
+    every = hidden @ weight.T + bias
+    slow = every.gather(-1, words.clamp(min=0)).masked_fill(words < 0, -torch.inf)
+    slow_grads = torch.autograd.grad((slow.masked_fill(words < 0, 0.0) * pull).sum(), (hidden, weight, bias))
+    torch.testing.assert_close(fast, slow)
+    for ours, theirs in zip(fast_grads, slow_grads, strict=True):
+        torch.testing.assert_close(ours, theirs)
+
+
+def test_pooling_takes_the_greatest_and_leaves_unreached_words_at_minus_infinity():
+    words = torch.tensor([[[2, 0], [2, NOBODY]]])
+    logits = torch.tensor([[[1.0, -3.0], [5.0, -torch.inf]]])
+    assert pool_near(logits, words, 4).tolist() == [[-3.0, -torch.inf, 5.0, -torch.inf]]
+
+
+@pytest.mark.parametrize("gate", GATES)
+@pytest.mark.parametrize("others", [{}, {"expander": VPE}, {"topk_per_position": 2}], ids=str)
+def test_all_routes_agree(gate, others):
+    model = near_model(gate, **others)
+    ids, mask = tiny.batch()
+    mask[2] = False
+    with torch.no_grad():
+        sequence = model(ids, mask)
+        slow = model.classify(sequence, mask)
+        fast = model.classify_document(ids, mask)
+        code = model.encode_sparse(ids, mask)
+        positions = model.encode_positions(ids, mask, mask)
+    assert (slow.sparse_vector > 0).any()
+    torch.testing.assert_close(fast.sparse_vector, slow.sparse_vector, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(code.dense(), slow.sparse_vector, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(positions.dense(), sequence[mask], atol=1e-5, rtol=1e-5)
+    assert (code.ids[1:] > code.ids[:-1])[code.rows[1:] == code.rows[:-1]].all()
+    at = sequence[code.rows, code.positions, code.ids]
+    torch.testing.assert_close(at, code.values, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("gate", "expander"), list(itertools.product(GATES, [None, VPE])))
+def test_fast_and_slow_route_send_the_same_finite_gradients(gate, expander):
+    grads = []
+    for route in ("classify_document", "classify"):
+        model = near_model(gate, expander=expander)
+        ids, mask = tiny.batch()
+        state = (
+            model.classify_document(ids, mask)
+            if route == "classify_document"
+            else model.classify(model(ids, mask), mask)
+        )
+        state.logits.square().sum().backward()
+        grads.append({name: p.grad for name, p in model.named_parameters() if p.grad is not None})
+    fast, slow = grads
+    assert all(grad.isfinite().all() for grad in fast.values())
+    # Gate-first and pool-first differ in surrogate gradients of closed words, not in these.
+    for name in ("backbone.decoder.bias", "heads.classify.word_vectors"):
+        if gate == "drelu":
+            torch.testing.assert_close(fast[name], slow[name], atol=1e-4, rtol=1e-3)
+        assert fast[name].abs().sum() > 0
+
+
+def test_without_the_token_its_words_are_gone():
+    model = near_model(size=2)
+    good, mask_token = ids_of("good", "[MASK]")
+    cls, sep = ids_of("[CLS]", "[SEP]")
+    spoken_for = set(model.neighbourhood.table[good].tolist())
+    ids = torch.tensor([[cls, good, sep], [cls, mask_token, sep]])
+    code = model.encode_sparse(ids, torch.ones_like(ids, dtype=torch.bool))
+    assert set(code.ids[code.text(0)].tolist()) <= spoken_for
+    assert code.counts[1] == 0
+
+
+def test_a_saved_model_keeps_its_neighbourhood(tmp_path):
+    model = near_model()
+    save_pretrained(model, tmp_path / "model")
+    back = from_pretrained(tmp_path / "model")
+    assert torch.equal(back.neighbourhood.table, model.neighbourhood.table)
+    assert (back.neighbourhood.table != NOBODY).any()
+    ids, mask = tiny.batch()
+    with torch.no_grad():
+        assert torch.equal(back.classify_document(ids, mask).logits, model.classify_document(ids, mask).logits)

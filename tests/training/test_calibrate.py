@@ -1,0 +1,39 @@
+import pytest
+import torch
+
+from splade.data.batches import tokenise
+from splade.models.config import ModelConfig
+from splade.training.calibrate import open_about
+from tests import tiny
+
+GOOD = ["a good film", "the acting was wonderful", "great plot and good acting", "a very good movie"]
+BAD = ["a bad film", "the acting was terrible", "awful plot and boring acting", "a very boring movie"]
+TEXTS = (GOOD + BAD) * 6
+
+
+def anchored_model(**others):
+    gate = {"kind": "jumprelu", "initial_threshold": 0.1, "kernel": "rectangle", "offset": True, "bandwidth": 0.5}
+    parts = {"gate": gate, "masking": {"low": 0.1, "high": 0.3}, **others}
+    return tiny.model(ModelConfig.model_validate(parts))
+
+
+@pytest.mark.parametrize("wanted", [3, 10, 25])
+@pytest.mark.parametrize("others", [{}, {"pool": "attention"}, {"topk_per_position": 40}], ids=str)
+def test_calibration_opens_the_wanted_number_of_words(wanted, others):
+    model = anchored_model(**others)
+    texts = tokenise(model.tokenizer, TEXTS, 16)
+    batches = [texts.batch(list(range(len(texts))))]
+    open_about(model, batches, wanted)
+    with torch.no_grad():
+        active = model.encode_document(batches[0].input_ids, batches[0].attention_mask).sparse_vector > 0
+    assert active.sum(-1).float().mean().item() == pytest.approx(wanted, abs=0.5)
+
+
+def test_calibration_needs_an_offset_to_move():
+    with pytest.raises(ValueError, match="set model.gate.offset to true"):
+        open_about(tiny.model(), [], 10)
+
+
+def test_calibration_without_texts_is_refused():
+    with pytest.raises(ValueError, match="at least one text"):
+        open_about(anchored_model(), [], 10)
