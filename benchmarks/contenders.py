@@ -10,6 +10,7 @@ from transformers import AutoConfig, AutoModelForSequenceClassification
 from splade.data import load_text_dataset
 from splade.data.batches import Batch, TokenisedTexts, length_buckets, tokenise
 from splade.mechanistic.attribution import attribute_code
+from splade.models.backbone import quiet_transformers
 from splade.models.bundled import bundled_folder
 from splade.models.config import ModelConfig
 from splade.models.lexical_sae import CLASSIFY, LexicalSAE
@@ -40,7 +41,8 @@ def dense_model() -> nn.Module:
     torch.manual_seed(0)
     folder = bundled_folder("bundled:minilm")
     config = AutoConfig.from_pretrained(folder, attention_probs_dropout_prob=0.0)
-    model = AutoModelForSequenceClassification.from_pretrained(folder, config=config, dtype=torch.float32)
+    with quiet_transformers():
+        model = AutoModelForSequenceClassification.from_pretrained(folder, config=config, dtype=torch.float32)
     model.get_input_embeddings().weight.requires_grad_(False)
     return model
 

@@ -11,12 +11,11 @@ import torch
 
 
 def seconds(sides: dict[str, Callable[[], object]], repeats: int) -> dict[str, float]:
-    """CPU seconds of each side, the best of `repeats` rounds; sides take turns, so that noise meets all alike."""
+    """CPU seconds of each side, the best of a first round and `repeats` more; sides take turns, so that noise meets all
+    alike. First calls allocate memory; that costs milliseconds, which count only where everything is that short."""
     torch.set_num_threads(1)
     best = dict.fromkeys(sides, float("inf"))
-    for run in sides.values():
-        run()
-    for _ in range(repeats):
+    for _ in range(1 + repeats):
         for name, run in sides.items():
             start = time.process_time()
             run()

@@ -10,6 +10,7 @@ from splade.scripts.console import console, errors_as_sentences
 from splade.scripts.fit_lexical_head import fit_lexical_head
 from splade.scripts.run_baselines import baselines
 from splade.scripts.run_experiment import train, train_and_show
+from splade.scripts.run_names import names
 
 app = typer.Typer(
     name="lexical-sae",
@@ -67,6 +68,7 @@ def explain(
 
 
 app.command()(baselines)
+app.command()(names)
 app.command()(fit_lexical_head)
 
 

@@ -19,6 +19,8 @@ from splade.data import TextDataset, TextSplit, load_text_dataset
 from splade.data.batches import length_buckets, tokenise
 from splade.device import resolve_device, set_seed
 from splade.evaluation.intervals import mean_and_interval, paired_bootstrap
+from splade.evaluation.names import measure_names, strongest_words
+from splade.evaluation.names_bag import BagOfWords
 from splade.mechanistic.attribution import identity_error
 from splade.models.lexical_sae import CLASSIFY, LexicalSAE
 from splade.models.persistence import from_pretrained, save_pretrained
@@ -191,14 +193,39 @@ def run_baselines(
             )
         )
     results: dict[str, Any] = {"test_texts": len(dataset.test), "baselines": {b.name: asdict(b) for b in found}}
-    own = next((p for p in (place / MODEL, place / f"seed-{seed}" / MODEL) if p.is_dir()), None)
-    if own is not None:
+    own = _model_folder(config)
+    if own.is_dir():
         model = from_pretrained(own).to(resolve_device(device))
         ours = are_correct(model, dataset.test)
         results["model"] = {"folder": str(own), "accuracy": sum(ours) / len(ours)}
         results["difference"] = {b.name: asdict(paired_bootstrap(ours, b.is_correct)) for b in found}
     write_json(place / "baselines.json", results)
     return results
+
+
+def run_names(
+    config: ExperimentConfig, *, texts: int = 200, words: int = 20, on_step: OnStep = silent
+) -> dict[str, Any]:
+    """Name scores of the experiment's model beside those of a bag of words, written to `names.json`."""
+    seed, place = config.evaluation.seeds[0], Path(config.output_dir)
+    dataset = load_data(config, seed)
+    model = from_pretrained(_model_folder(config))
+    bag = BagOfWords(dataset.train.texts, dataset.train.labels)
+    corpus = dataset.train.texts
+    strongest = strongest_words(model, dataset.test.texts[:2000], dataset.test.labels[:2000], words, on_step)
+    results = {
+        "model": measure_names(model, dataset.test.texts, corpus, seed, texts, on_step).as_dict(),
+        "bag of words": measure_names(bag, dataset.test.texts, corpus, seed, texts, on_step).as_dict(),
+        "strongest_words": {dataset.label_names[c]: [asdict(w) for w in ws] for c, ws in strongest.items()},
+    }
+    write_json(place / "names.json", results)
+    return results
+
+
+def _model_folder(config: ExperimentConfig) -> Path:
+    """Where the run of the first seed left its model."""
+    place, seed = Path(config.output_dir), config.evaluation.seeds[0]
+    return next((p for p in (place / MODEL, place / f"seed-{seed}" / MODEL) if p.is_dir()), place / MODEL)
 
 
 @torch.no_grad()

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float
 from pydantic import Field
 from torch import Tensor, nn
-from torch.nn.functional import embedding_bag
+from torch.nn.functional import embedding_bag, normalize
 
 from splade.circuits.core import CircuitState, SparseCircuitState
 from splade.circuits.sparse_code import SparseCode
@@ -32,6 +32,9 @@ class ReluHead(nn.Module):
         kind: Literal["relu"] = "relu"
         hidden_units: int = Field(default=256, ge=1)
         """Width H of the hidden layer."""
+        start_from_embeddings: bool = False
+        """Whether word vectors start as random projections of the words' embeddings instead of at random, so that what
+        is learned about frequent words holds for rare ones near to them from the start."""
 
         def build(self, size: int, num_labels: int) -> "ReluHead":
             return ReluHead(self, size, num_labels)
@@ -46,6 +49,16 @@ class ReluHead(nn.Module):
         # About a hundred words of strength near one are active, not all V: scale for those.
         nn.init.normal_(self.word_vectors, std=0.1)
         nn.init.xavier_uniform_(self.class_weights)
+        self.config = config
+
+    @torch.no_grad()
+    def start_from(self, embeddings: Float[Tensor, "V D"]) -> None:
+        """Word vectors as random projections of the embeddings, if the settings ask for it."""
+        if not self.config.start_from_embeddings:
+            return
+        rows = normalize(embeddings - embeddings.mean(0), dim=-1)
+        # Near words now add up instead of cancelling: smaller than vectors drawn one by one.
+        self.word_vectors.copy_(0.03 * rows @ torch.randn(rows.shape[1], self.word_vectors.shape[1]).to(rows))
 
     def forward(self, sparse_vector: Float[Tensor, "*batch V"]) -> CircuitState:
         with torch.autocast(sparse_vector.device.type, enabled=False):
@@ -96,6 +109,9 @@ class BcosHead(nn.Module):
         self.class_weights = nn.Parameter(torch.empty(num_labels, config.hidden_units))
         nn.init.normal_(self.word_weights, std=0.1)
         nn.init.xavier_uniform_(self.class_weights)
+
+    def start_from(self, embeddings: Float[Tensor, "V D"]) -> None:
+        """This head always starts at random."""
 
     def forward(self, sparse_vector: Float[Tensor, "*batch V"]) -> CircuitState:
         with torch.autocast(sparse_vector.device.type, enabled=False):

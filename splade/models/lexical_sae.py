@@ -79,7 +79,7 @@ class LexicalSAE(nn.Module):
     def from_backbone(cls, config: ModelConfig, labels: Mapping[str, Sequence[str]]) -> "LexicalSAE":
         """A new model on the backbone that the config names, its heads untrained."""
         model = cls(config, load_backbone(config.name, lexical_head=config.lexical_head), labels)
-        model.choose_neighbourhood()
+        model.start_from_backbone()
         return model
 
     @classmethod
@@ -95,10 +95,15 @@ class LexicalSAE(nn.Module):
 
         return save_pretrained(self, folder)
 
-    def choose_neighbourhood(self) -> None:
-        """Let each token speak for the words nearest to it in the decoder as it is now: once, before training."""
+    def start_from_backbone(self) -> None:
+        """What a new model takes from its pretrained decoder: who is near to whom, and where word vectors start."""
+        rows = self.backbone.decoder.weight.detach()
         if self.neighbourhood is not None:
-            self.neighbourhood.choose(self.backbone.decoder.weight, self.dimensions.vocabulary)
+            self.neighbourhood.choose(rows, self.dimensions.vocabulary)
+        if self.expander is not None:
+            rows = torch.cat([rows, rows[self.expander.token_ids].repeat_interleave(self.expander.num_senses - 1, 0)])
+        for name in self.heads:
+            self._head(name).start_from(rows)
 
     @property
     def tokenizer(self) -> PreTrainedTokenizerBase:

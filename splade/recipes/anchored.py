@@ -6,6 +6,7 @@ from splade.circuits.objective import Objective
 from splade.circuits.terms import CompletenessKL, OwnWords, SeparationContrastive
 from splade.config.schema import Recipe
 from splade.models.config import ModelConfig
+from splade.models.heads import ReluHead
 from splade.models.layers.activation import JumpReLUGate
 from splade.models.layers.masking import WordMasking
 from splade.models.layers.neighbourhood import Neighbourhood
@@ -21,10 +22,14 @@ def anchored() -> Recipe:
         gate=JumpReLUGate.Config(initial_threshold=0.1, kernel="rectangle", offset=True),
         saturation=Log1p.Config(),
         masking=WordMasking.Config(),
+        head=ReluHead.Config(start_from_embeddings=True),
     )
     training = TrainingConfig(
-        active_target=50.0,
-        calibrated_start=3.0,
+        active_target=40.0,
+        calibrated_start=1.0,
+        learning_rate=1e-4,
+        head_rate=10.0,
+        gate_rate=50.0,
         count=CountConstraint.Config(),
         label_smoothing=0.0,
         optimiser=AdamWEMA.Config(schedule="linear", ema=None),

@@ -100,3 +100,30 @@ def baseline_figures(found: dict[str, Any]) -> tuple[str, list[tuple[str, str, s
             note += f"; model {difference['mean']:+.1%} ({difference['low']:+.1%} to {difference['high']:+.1%})"
         rows.append((name, f"{baseline['accuracy']:.1%}", note))
     return f"On {found['test_texts']} test texts", rows
+
+
+def name_figures(title: str, scores: dict[str, Any]) -> tuple[str, list[tuple[str, str, str]]]:
+    """Heading and rows of the table of name scores, each beside its control."""
+    delete, follow = scores["delete"], scores["follow"]
+    rows = [
+        ("delete test", _share(delete["passed"]), f"other word deleted: {_share(delete['shuffled'])}"),
+        ("follow test", _share(follow["passed"]), f"other word swapped: {_share(follow['shuffled'])}"),
+        ("own words", _share(scores["own_words"]), "of the contributions, on words of the text"),
+        ("neighbourhood", _share(scores["neighbourhood"]), f"by chance: {_share(scores['neighbourhood_chance'])}"),
+        ("function words", _share(scores["function_words"]), "of the contributions"),
+        ("word pieces", _share(scores["word_pieces"]), "of the contributions"),
+        ("sign stability", _share(scores["sign_stability"]), "hardly discriminates"),
+    ]
+    return f"Names of the {title}, {scores['texts']} texts, {scores['active_words']:.0f} active words", rows
+
+
+def _share(rate: dict[str, Any]) -> str:
+    return "–" if rate["share"] is None else f"{rate['share']:.1%}"
+
+
+def strongest_words_table(strongest: dict[str, list[dict[str, Any]]]) -> Table:
+    """The words that speak most for each class."""
+    table = Table("class", "strongest words, by mean contribution", show_lines=True)
+    for name, words in strongest.items():
+        table.add_row(Text(shown(name)), Text(shown(", ".join(word["name"] for word in words))))
+    return table

@@ -108,7 +108,7 @@ class Trainer:
         self.count = settings.count and settings.count.build(
             total_steps=self.planned_steps, active_target=settings.active_target
         )
-        self.micro = MicroBatches(settings.micro_batch_size or settings.effective_batch)
+        self.micro = MicroBatches(settings.batch_size or settings.effective_batch)
         self.selection = Selection(settings.patience)
         self.best_weights: dict[str, Tensor] = {}
         self.warmup_validations: list[tuple[float, float]] = []
@@ -154,7 +154,7 @@ class Trainer:
             chosen = np.random.default_rng(self.seed).permutation(len(self.train.texts))[:CALIBRATION_TEXTS].tolist()
             batches = [self.train.texts.batch(rows) for rows in MicroBatches(32).split(chosen)]
             open_about(self.model, batches, round(settings.calibrated_start * settings.active_target))
-        if settings.batch_size is None and settings.micro_batch_size is None:
+        if settings.batch_size is None:
             self.micro = MicroBatches(self._fitting_size())
         rate = settings.learning_rate or self._found_rate()
         self._optimiser = settings.optimiser.build(self._groups(rate), self.planned_steps)

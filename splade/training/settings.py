@@ -17,10 +17,12 @@ class TrainingConfig(PartConfig):
     """Passes over the training texts that are planned; early stopping may end a run before. null plans as many as give
     400 steps, at least 2 and at most 20."""
     batch_size: int | None = Field(default=32, ge=1)
-    """Texts per optimiser step; null takes 32, computed in as large pieces as memory allows."""
-    micro_batch_size: int | None = Field(default=None, ge=1)
-    """Texts computed at once; the rest of a batch is reached by accumulating gradients. null tries the whole batch
-    and halves when memory runs out."""
+    """Texts computed at once; halved, with more accumulation, when memory runs out. null computes 32 texts per step in
+    as large pieces as memory allows."""
+    gradient_accumulation_steps: int = Field(default=1, ge=1)
+    """Batches per optimiser step. What is a mean over samples is the same as with a batch so much larger; the terms
+    `separation_cosine`, `df_flops`, `frequency` and `active_count`, the count constraint and the spread of the logits
+    see one batch at a time."""
     learning_rate: PositiveFloat | None = 5e-5
     """Highest learning rate of the encoder; null finds one by a range test."""
     head_rate: PositiveFloat = 20.0
@@ -84,4 +86,4 @@ class TrainingConfig(PartConfig):
     @property
     def effective_batch(self) -> int:
         """Texts per optimiser step."""
-        return self.batch_size or 32
+        return (self.batch_size or 32) * self.gradient_accumulation_steps

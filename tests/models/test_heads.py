@@ -199,3 +199,19 @@ def test_no_tensor_of_hidden_by_vocabulary_per_text_is_made():
     with Watch():
         attribute(head(s), torch.zeros(16, dtype=torch.long))
     assert biggest <= 64 * 4000  # the word vectors themselves; [B, H, V] would be 16 times that
+
+
+def test_word_vectors_start_near_each_other_for_words_that_are_near():
+    torch.manual_seed(0)
+    head = ReluHead.Config(hidden_units=64, start_from_embeddings=True).build(200, 2)
+    embeddings = torch.randn(200, 32)
+    embeddings[1] = embeddings[0] + 0.05 * torch.randn(32)
+    head.start_from(embeddings)
+    cosine = torch.nn.functional.cosine_similarity
+    near, far = cosine(*head.word_vectors[:2], dim=0), cosine(head.word_vectors[0], head.word_vectors[2:], dim=1)
+    assert near > 0.95
+    assert far.abs().mean() < 0.3
+    plain = ReluHead.Config(hidden_units=64).build(200, 2)
+    before = plain.word_vectors.detach().clone()
+    plain.start_from(embeddings)
+    assert torch.equal(plain.word_vectors, before)

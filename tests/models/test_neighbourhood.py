@@ -20,7 +20,7 @@ VPE = {"token_ids": (BANK,), "num_senses": 3}
 def near_model(gate="drelu", size=4, **others):
     settings = {"gate": gate, "neighbourhood": {"words_per_token": size}, **others}
     model = tiny.model(ModelConfig.model_validate(settings))
-    model.choose_neighbourhood()
+    model.start_from_backbone()
     return model
 
 
@@ -43,7 +43,7 @@ def test_special_tokens_punctuation_and_function_words_neither_speak_nor_are_spo
     vocabulary = Vocabulary(tiny.wordpiece())
     part = Neighbourhood.Config(words_per_token=5).build(vocabulary.size)
     part.choose(torch.randn(vocabulary.size, 8), vocabulary)
-    silent = ids_of("[CLS]", "[SEP]", "[MASK]", "[PAD]", "the", "and", ",", "!")
+    silent = ids_of("[CLS]", "[SEP]", "[MASK]", "[PAD]", "the", "and", ",", "!", "##ing")
     assert (part.table[silent] == NOBODY).all()
     spoken_for = {vocabulary.names[i] for i in part.table[part.table != NOBODY].tolist()}
     assert "film" in spoken_for

@@ -29,12 +29,12 @@ GATHERED_FLOATS = 2**22
 
 
 class Neighbourhood(nn.Module):
-    """A table of N words per token; special tokens, punctuation, numbers and function words speak for nobody."""
+    """A table of N words per token; special tokens, word pieces, numbers and function words speak for nobody."""
 
     table: Int[Tensor, "V N"]
 
     class Config(PartConfig):
-        words_per_token: int = Field(default=16, ge=1)
+        words_per_token: int = Field(default=8, ge=1)
         """How many words a token may open: the nearest in the decoder, itself first."""
         function_words: bool = False
         """Whether function words ("of", "and", "not") may be features too."""
@@ -57,13 +57,12 @@ class Neighbourhood(nn.Module):
     def choose(self, weight: Float[Tensor, "V D"], vocabulary: Vocabulary) -> None:
         """Fill the table: for each token the words whose decoder rows have the greatest cosine with its own."""
         nameable = self.config.nameable(vocabulary).to(weight.device)
-        speaks = nameable | _word_pieces(vocabulary).to(weight.device)
         # Centred: decoder rows share a common part, which says nothing about who is near to whom.
         rows = normalize(weight - weight[nameable].mean(0), dim=-1)
-        words, tokens = nameable.nonzero().flatten(), speaks.nonzero().flatten()
+        words = nameable.nonzero().flatten()
         count = min(self.table.shape[1], len(words))
         self.table.fill_(NOBODY)
-        for some in tokens.split(1024):
+        for some in words.split(1024):
             near = rows[some] @ rows[words].T
             near[some[:, None] == words] = torch.inf
             self.table[some, :count] = words[near.topk(count, dim=1).indices]
@@ -95,16 +94,6 @@ def pool_near(logits: Float[Tensor, "B L N"], words: Int[Tensor, "B L N"], size:
     """Greatest logit of each word over the positions that may open it; -inf for a word that none may."""
     pooled = logits.new_full((len(logits), size), -torch.inf)
     return pooled.scatter_reduce(1, words.clamp(min=0).flatten(1), logits.flatten(1), "amax")
-
-
-def _word_pieces(vocabulary: Vocabulary) -> Bool[Tensor, " V"]:
-    """Continuations of words that are made of letters: they carry part of a word's meaning."""
-    clean, feature = vocabulary.clean_mask.tolist(), vocabulary.feature_mask.tolist()
-    pieces = [
-        feature[i] and not clean[i] and name.startswith("##") and name[2:].isalpha()
-        for i, name in enumerate(vocabulary.names)
-    ]
-    return torch.tensor(pieces, device="cpu")
 
 
 class _NearProducts(torch.autograd.Function):

@@ -1,0 +1,40 @@
+"""Do a run's words mean what they say? `python -m splade.scripts.run_names --config FILE` writes `names.json`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from splade.scripts.console import console, errors_as_sentences
+
+
+def names(
+    config: Annotated[Path, typer.Option(help="Experiment file (YAML) whose run is in its output_dir.")],
+    out: Annotated[Path | None, typer.Option(help="Folder of the run; by default the experiment's output_dir.")] = None,
+    texts: Annotated[int, typer.Option(help="Test texts to try the edits on.", min=1)] = 200,
+    words: Annotated[int, typer.Option(help="Strongest words to print per class.", min=1)] = 20,
+) -> None:
+    """Test whether dimensions mean their names: delete or swap a word, and see whether its dimension follows.
+
+    Example: lexical-sae names --config experiments/movie_snippets.yaml
+    """
+    from splade.config.load import load_config
+    from splade.pipelines import run_names
+    from splade.report.progress import ProgressBars
+    from splade.report.terminal import figures_table, name_figures, strongest_words_table
+
+    settings = load_config(config)
+    if out is not None:
+        settings = settings.model_copy(update={"output_dir": str(out)})
+    with ProgressBars(console) as bars:
+        found = run_names(settings, texts=texts, words=words, on_step=bars)
+    for title in ("model", "bag of words"):
+        console.print(figures_table(*name_figures(title, found[title])))
+    console.print(strongest_words_table(found["strongest_words"]))
+    console.print(Text(f"written to {Path(settings.output_dir) / 'names.json'}", style="dim"))
+
+
+if __name__ == "__main__":
+    with errors_as_sentences():
+        typer.run(names)
