@@ -12,6 +12,9 @@ from splade.scripts.run_baselines import baselines
 from splade.scripts.run_experiment import train, train_and_show
 from splade.scripts.run_names import names
 
+QUICKSTART = "quickstart"
+"""Name of the experiment; only a run of this name is replaced."""
+
 app = typer.Typer(
     name="lexical-sae",
     help="Text classifiers whose features are words: train one, and see exactly why it decides.",
@@ -37,11 +40,14 @@ def quickstart(
 ) -> None:
     """Train a movie-review classifier in a few minutes and explain three reviews it has never seen."""
     from splade.config.load import build_config
+    from splade.device import resolve_device
     from splade.training.run_folder import clear_run
 
-    clear_run(out)
-    settings = {"experiment_name": "quickstart", "output_dir": str(out), "data": {"dataset_name": "movie_snippets"}}
-    train_and_show(build_config(settings), device, resume=False)
+    settings = {"experiment_name": QUICKSTART, "output_dir": str(out), "data": {"dataset_name": "movie_snippets"}}
+    config = build_config(settings)
+    resolve_device(device)
+    clear_run(out, only=QUICKSTART)
+    train_and_show(config, device, resume=False)
 
 
 app.command()(train)

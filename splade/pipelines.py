@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import yaml
 
 from splade.config.schema import ExperimentConfig
 from splade.data import TextDataset, TextSplit, load_text_dataset
@@ -97,7 +98,12 @@ def run_experiment(
         for seed in seeds:
             own = place / f"seed-{seed}"
             is_begun = (own / CONFIG).is_file()
-            runs.append(train_in_folder(config, seed, own, resume=is_begun, device=device, watchers=watchers))
+            try:
+                runs.append(train_in_folder(config, seed, own, resume=is_begun, device=device, watchers=watchers))
+            except BaseException:
+                if not any((place / f"seed-{one}" / CONFIG).is_file() for one in seeds):
+                    folder.withdraw()
+                raise
         results = {"experiment_name": config.experiment_name, "runs": runs, "mean": _means(runs)}
         folder.write_json(RESULTS, results)
     return results
@@ -195,6 +201,7 @@ def run_baselines(
     results: dict[str, Any] = {"test_texts": len(dataset.test), "baselines": {b.name: asdict(b) for b in found}}
     own = _model_folder(config)
     if own.is_dir():
+        _require_same_experiment(config, own.parent)
         model = from_pretrained(own).to(resolve_device(device))
         ours = are_correct(model, dataset.test)
         results["model"] = {"folder": str(own), "accuracy": sum(ours) / len(ours)}
@@ -209,7 +216,9 @@ def run_names(
     """Name scores of the experiment's model beside those of a bag of words, written to `names.json`."""
     seed, place = config.evaluation.seeds[0], Path(config.output_dir)
     dataset = load_data(config, seed)
-    model = from_pretrained(_model_folder(config))
+    own = _model_folder(config)
+    model = from_pretrained(own)
+    _require_same_experiment(config, own.parent)
     bag = BagOfWords(dataset.train.texts, dataset.train.labels)
     corpus = dataset.train.texts
     strongest = strongest_words(model, dataset.test.texts[:2000], dataset.test.labels[:2000], words, on_step)
@@ -226,6 +235,18 @@ def _model_folder(config: ExperimentConfig) -> Path:
     """Where the run of the first seed left its model."""
     place, seed = Path(config.output_dir), config.evaluation.seeds[0]
     return next((p for p in (place / MODEL, place / f"seed-{seed}" / MODEL) if p.is_dir()), place / MODEL)
+
+
+def _require_same_experiment(config: ExperimentConfig, folder: Path) -> None:
+    """Refuse to measure a model on rows that it may have learned from."""
+    saved = yaml.safe_load((folder / CONFIG).read_text(encoding="utf-8"))
+    given = json.loads(config.model_dump_json())
+    odd = [part for part in ("data", "model", "evaluation") if saved.get(part) != given[part]]
+    if odd:
+        raise ValueError(
+            f"the run in {folder} was made with other settings ({', '.join(odd)}), so its test texts may differ; "
+            "give the experiment that made it"
+        )
 
 
 @torch.no_grad()

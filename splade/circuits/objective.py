@@ -96,7 +96,8 @@ class Objective(nn.Module):
 
     def score(self, values: Mapping[str, float]) -> float:
         """Weighted sum of mean values: what to compare epochs by. Balances move, so balanced losses do not compare."""
-        return sum(self.weights[kind] * value for kind, value in values.items())
+        comparable = {kind for kind, term in self.terms.items() if isinstance(term, Term) and term.compares_epochs}
+        return sum(self.weights[kind] * value for kind, value in values.items() if kind in comparable)
 
     def end_of_epoch(self) -> None:
         """To be called once after every epoch, so that counts fade."""

@@ -69,6 +69,10 @@ class StepView:
         return self._attributions[key]
 
 
+CIRCUIT_FRACTION, ACTIVE_WORDS = 0.1, 100.0
+"""What terms aim at when neither they nor the training settings say."""
+
+
 class CommonConfig(PartConfig):
     """What every term has."""
 
@@ -87,17 +91,18 @@ class AttributionConfig(CommonConfig):
 class CompletenessConfig(AttributionConfig):
     """What both kinds of completeness have."""
 
-    fraction: float = Field(default=0.1, gt=0, le=1)
-    """Share of a text's active words that is its circuit (`training.sparsity_target`)."""
+    fraction: float | None = Field(default=None, gt=0, le=1)
+    """Share of a text's active words that is its circuit; null takes `training.sparsity_target`."""
     temperature: PositiveFloat = 10.0
     """How hard the edge of the circuit is, in units of the mean attribution."""
     of_prediction: bool = False
-    """Whether the circuit is that of the predicted class, as in evaluation, instead of the label's."""
+    """Whether the circuit is that of the predicted class in training too, as it always is in evaluation."""
 
-    def masked_logits(self, view: StepView) -> Float[Tensor, "N C"]:
+    def masked_logits(self, view: StepView, *, is_training: bool) -> Float[Tensor, "N C"]:
         """Logits when only the circuit is left."""
-        attr = view.attributions(centred=self.centred, of_prediction=self.of_prediction)
-        return view.head(losses.keep_circuit(view.state, attr, self.fraction, self.temperature)).logits
+        attr = view.attributions(centred=self.centred, of_prediction=self.of_prediction or not is_training)
+        fraction = CIRCUIT_FRACTION if self.fraction is None else self.fraction
+        return view.head(losses.keep_circuit(view.state, attr, fraction, self.temperature)).logits
 
 
 class Term(nn.Module, ABC):
@@ -106,6 +111,9 @@ class Term(nn.Module, ABC):
     @abstractmethod
     def forward(self, view: StepView) -> Scalar:
         """The loss, unweighted."""
+
+    compares_epochs: ClassVar[bool] = True
+    """Whether a lower value means a better epoch."""
 
     def end_of_epoch(self) -> None:
         """What is to be done after every epoch: nothing, for most."""
@@ -126,7 +134,7 @@ class CompletenessCE(Term):
         self.config = config
 
     def forward(self, view: StepView) -> Scalar:
-        return losses.completeness_ce(self.config.masked_logits(view), view.labels)
+        return losses.completeness_ce(self.config.masked_logits(view, is_training=self.training), view.labels)
 
 
 class CompletenessKL(Term):
@@ -146,7 +154,7 @@ class CompletenessKL(Term):
         self.config = config
 
     def forward(self, view: StepView) -> Scalar:
-        return losses.completeness_kl(view.state.logits, self.config.masked_logits(view))
+        return losses.completeness_kl(view.state.logits, self.config.masked_logits(view, is_training=self.training))
 
 
 class SeparationCosine(Term):
@@ -298,12 +306,17 @@ class GateL0(Term):
 
 
 class FrequencyPenalty(Term):
-    """Words that hardly ever open, though they might, get lower thresholds. Batch, through the tracker."""
+    """Words that hardly ever open, though they might, get lower thresholds. Batch, through the tracker.
+
+    Silent in its first steps and jumping with every word that becomes rare, its value says nothing about an epoch.
+    """
+
+    compares_epochs = False
 
     class Config(CommonConfig):
         kind: Literal["frequency"] = "frequency"
-        least_frequency: float = Field(default=0.01, gt=0, lt=1)
-        """Share of texts below which a word is under-active; the papers take a tenth of `sparsity_target`."""
+        least_frequency: float | None = Field(default=None, gt=0, lt=1)
+        """Share of texts below which a word is under-active; null takes a tenth of `training.sparsity_target`."""
         lowest_threshold: PositiveFloat = 0.01
         """Thresholds are not pulled below this."""
         quiet_steps: int = Field(default=50, ge=0)
@@ -321,7 +334,8 @@ class FrequencyPenalty(Term):
     def forward(self, view: StepView) -> Scalar:
         if self.training:
             self.tracker.update(view.is_open, view.candidates)
-        rare = self.tracker.under_active(self.config.least_frequency)
+        least = 0.1 * CIRCUIT_FRACTION if self.config.least_frequency is None else self.config.least_frequency
+        rare = self.tracker.under_active(least)
         return losses.frequency_penalty(view.thresholds, rare, self.config.lowest_threshold)
 
     def end_of_epoch(self) -> None:
@@ -333,8 +347,8 @@ class ActiveCount(Term):
 
     class Config(CommonConfig):
         kind: Literal["active_count"] = "active_count"
-        target: PositiveFloat = 100.0
-        """Open words per text or position (`training.active_target`)."""
+        target: PositiveFloat | None = None
+        """Open words per text or position; null takes `training.active_target`."""
 
         def build(self, size: int, num_labels: int) -> "ActiveCount":
             del size, num_labels
@@ -345,7 +359,8 @@ class ActiveCount(Term):
         self.config = config
 
     def forward(self, view: StepView) -> Scalar:
-        return losses.active_surplus(view.gate.open_prob, self.config.target).relu()
+        target = ACTIVE_WORDS if self.config.target is None else self.config.target
+        return losses.active_surplus(view.gate.open_prob, target).relu()
 
 
 class OwnWords(Term):

@@ -32,7 +32,7 @@ class EvaluationConfig(PartConfig):
     """How often and how a run is measured."""
 
     seeds: tuple[Annotated[int, Field(ge=0, lt=2**32)], ...] = Field(default=(0,), min_length=1)
-    """Seeds of the runs; `lexical-sae train` uses the first. `seed: 7` at the top of the file is short for
+    """Seeds of the runs, one run each. `seed: 7` at the top of the file is short for
     `seeds: [7]`."""
 
     @field_validator("seeds")

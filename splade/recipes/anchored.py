@@ -18,10 +18,10 @@ from splade.training.settings import TrainingConfig
 def anchored() -> Recipe:
     """Neighbourhoods tie names to the text; a calibrated JumpReLU; the number of words is a constraint."""
     model = ModelConfig(
-        neighbourhood=Neighbourhood.Config(),
+        neighbourhood=Neighbourhood.Config(words_per_token=16),
         gate=JumpReLUGate.Config(initial_threshold=0.1, kernel="rectangle", offset=True),
         saturation=Log1p.Config(),
-        masking=WordMasking.Config(),
+        masking=WordMasking.Config(low=0.05, high=0.2),
         head=ReluHead.Config(start_from_embeddings=True),
     )
     training = TrainingConfig(

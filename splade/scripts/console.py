@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 console = Console()
-USER_ERRORS = (ValueError, OSError, RuntimeError, FloatingPointError)
+USER_ERRORS = (ValueError, OSError, RuntimeError, FloatingPointError, MemoryError)
 """What a person can put right: shown as a sentence. Anything else is our mistake and keeps its traceback."""
 INTERRUPTED = 130
 """Exit code of a run that somebody stopped, as shells have it."""

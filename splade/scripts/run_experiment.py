@@ -83,7 +83,8 @@ def train_and_show(config: "ExperimentConfig", device: str, *, resume: bool) -> 
 
     heading = f"{config.experiment_name}: {config.data.dataset_name} with {config.model.name}, recipe {config.recipe}"
     console.print(Text(heading, style="bold"))
-    console.print(Text("(the first time, encoder and data are downloaded: about 90 MB)", style="dim"))
+    if config.model.name.startswith("bundled:"):
+        console.print(Text("(the first time, the encoder is downloaded: about 90 MB)", style="dim"))
     try:
         with ProgressBars(console) as bars, _until_interrupted() as is_interrupted:
             watchers = Watchers(bars, lambda note: console.print(Text(note, style="dim")), is_interrupted)
@@ -141,7 +142,8 @@ def _show_three(config: "ExperimentConfig", folder: Path) -> None:
 
 
 def _next_steps(out: Path) -> Text:
-    command = "lexical-sae" if shutil.which("lexical-sae") else shlex.quote(sys.argv[0])
+    beside = Path(sys.executable).parent / "lexical-sae"
+    command = "lexical-sae" if shutil.which("lexical-sae") else shlex.quote(str(beside))
     return Text.assemble(
         "\nTry your own: ",
         (f'{command} explain {shlex.quote(str(out))} "your sentence here"', "bold"),

@@ -10,6 +10,8 @@ After every epoch the averaged weights are scored on the validation texts, and k
 holds everything that changes, so that a run that was killed goes on bit for bit.
 """
 
+import hashlib
+import json
 import logging
 import math
 import time
@@ -178,7 +180,7 @@ class Trainer:
         longest = next(iter(length_buckets(self.train.texts, self.settings.effective_batch)))
 
         def step(count: int) -> None:
-            self._backward(longest[:count], share=1.0)
+            self._backward(longest[:count], self.train.samples(longest[:count]))
             self.model.zero_grad(set_to_none=True)
 
         self.model.train()
@@ -190,8 +192,10 @@ class Trainer:
         self.model.train()
 
         def loss_step(i: int) -> Tensor:
+            if self.callbacks.is_interrupted():
+                raise Interrupted("stopped before the first step")
             self.callbacks.on_step(Step("finding a learning rate", i + 1, 100))
-            encoded = self.train.encode(self.model, batches[i % len(batches)])
+            encoded = self.train.encode(self.model, batches[i % len(batches)][: self.micro.size])
             return self._cross_entropy(self.model.decide(encoded.sparse_vector, self.train.head).logits, encoded.labels)
 
         found = lr_range_test(loss_step, at_rate(self._groups(1.0), RANGE_TEST_RATE), [self.model, self.objective])
@@ -220,7 +224,8 @@ class Trainer:
     def _end_warmup(self) -> None:
         wanted = self.settings.target_accuracy
         if wanted is not None:
-            self._score(self.epoch)
+            with self.optimiser.averaged_weights():
+                self._score(self.epoch)
             self.model.train()
             self.objective.train()
         if self.objective.terms:
@@ -229,7 +234,8 @@ class Trainer:
     def _take_step(self, rows: list[int]) -> None:
         optimiser = self.optimiser
         optimiser.zero_grad()
-        pieces = self.micro.run(rows, self._backward, optimiser.zero_grad)
+        samples = self.train.samples(rows)
+        pieces = self.micro.run(rows, lambda piece, _: self._backward(piece, samples), optimiser.zero_grad)
         if self.settings.gradient_centralization:
             head = {id(p) for p in self.model.heads.parameters()}
             centralise_gradients(p for p in self.model.parameters() if id(p) not in head)
@@ -245,14 +251,17 @@ class Trainer:
         self.step += 1
         self._tell(ce, active, _mean_terms(pieces))
 
-    def _backward(self, rows: list[int], share: float) -> PieceLoss:
-        """Loss of one piece, times its share of the batch, sent backward."""
+    def _backward(self, rows: list[int], samples: int) -> PieceLoss:
+        """Loss of one piece, times its share of the batch's samples, sent backward."""
+        share = self.train.samples(rows) / max(1, samples)
+        if share == 0:
+            return PieceLoss(0.0, 0.0, 0.0, {})
         encoded = self.train.encode(self.model, rows)
         decision = self.model.decide(encoded.sparse_vector, self.train.head)
         ce = self._cross_entropy(decision.logits, encoded.labels)
         loss, terms = ce, {}
         if self.is_constrained and self.objective.terms:
-            asked = self._ask(encoded.sample(self.settings.positions_per_step))
+            asked = self._ask(encoded.sample(max(1, round(share * self.settings.positions_per_step))))
             loss = asked.total + self.geco.multiplier * ce
             terms = {name: value.item() for name, value in asked.values.items()}
         if self.count is not None:
@@ -314,9 +323,11 @@ class Trainer:
         sums: dict[str, float] = {}
         samples = 0
         for rows in length_buckets(self.validation.texts, 64):
+            count = self.validation.samples(rows)
+            if count == 0:
+                continue
             encoded = self.validation.encode(self.model, rows)
             logits = self.model.heads[self.train.head](encoded.sparse_vector).logits
-            count = len(encoded.labels)
             found = {name: value.item() for name, value in self._ask(encoded).values.items()}
             found["ce"] = self._cross_entropy(logits, encoded.labels).item()
             found["accuracy"] = (logits.argmax(-1) == encoded.labels).float().mean().item()
@@ -328,10 +339,13 @@ class Trainer:
         ce, accuracy, active = (means.pop(name) for name in ("ce", "accuracy", "active_words"))
         if not math.isfinite(ce):
             raise FloatingPointError(f"the validation loss is {ce} after epoch {epoch}; lower training.learning_rate")
-        if not self.is_constrained:
+        # Not `is_constrained`, which is of the step to come: these weights may be the warm-up's last.
+        was_asked = self.step > self.warmup_steps
+        if not was_asked:
             self.warmup_validations.append((accuracy, ce))
         is_feasible = self.geco.tau is None or self.geco.is_feasible(ce)
-        return EpochScores(epoch, ce, accuracy, active, self.objective.score(means), self.is_constrained, is_feasible)
+        score = self.objective.score(means) if self.objective.terms else ce
+        return EpochScores(epoch, ce, accuracy, active, score, was_asked, is_feasible)
 
     def _tell(self, ce: float, active: float, terms: dict[str, float]) -> None:
         record: Record = {"step": self.step, "ce": ce, "active_words": active, "lambda": self.geco.multiplier, **terms}
@@ -357,6 +371,11 @@ class Trainer:
         if is_interrupted:
             raise Interrupted(f"stopped after step {self.step} of {self.planned_steps}")
 
+    def data_digest(self) -> str:
+        """A hash of the texts that are learned from and validated on, as tokens, in order."""
+        tokens = [self.train.texts.ids, self.validation.texts.ids]
+        return hashlib.sha256(json.dumps(tokens).encode()).hexdigest()
+
     def state_dict(self) -> dict[str, Any]:
         """Everything that changes over a run."""
         return {
@@ -371,10 +390,16 @@ class Trainer:
             "warmup_validations": [list(pair) for pair in self.warmup_validations],
             "micro_batch": self.micro.size,
             "random": random_state(),
+            "data": self.data_digest(),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from a checkpoint of a run with the same settings and data."""
+        """Go on from a checkpoint of a run with the same settings and data; other data is refused."""
+        if state["data"] != self.data_digest():
+            raise ValueError(
+                "the data is not what the run began with, so rows it learned from may be tested on; restore the data, "
+                "or start a new run in another output_dir"
+            )
         self.step = state["step"]
         self.model.load_state_dict(state["model"])
         self.objective.load_state_dict(state["objective"])
@@ -398,8 +423,9 @@ def _copy_of(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _mean_terms(pieces: list[PieceLoss]) -> dict[str, float]:
-    names = pieces[0].terms
-    return {name: sum(piece.share * piece.terms[name] for piece in pieces) for name in names}
+    asked = [piece for piece in pieces if piece.terms]
+    names = asked[0].terms if asked else {}
+    return {name: sum(piece.share * piece.terms[name] for piece in asked) for name in names}
 
 
 def _freeze_embeddings(model: LexicalSAE) -> None:

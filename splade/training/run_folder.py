@@ -125,7 +125,7 @@ class RunFolder:
 
     def write_text(self, name: str, text: str) -> Path:
         """Write a file of this folder, whole or not at all."""
-        if Path(name).name != name:
+        if name in ("", ".", "..") or Path(name).name != name:
             raise ValueError(f"{name!r} is not a plain file name")
         return write_text(self.path / name, text)
 
@@ -236,13 +236,17 @@ def write_json(path: Path, value: Any) -> Path:
     return write_text(path, json.dumps(_strict(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 
-def clear_run(path: str | Path) -> None:
-    """Remove what a run left in a folder, its settings last; other files stay, and so does a folder without a run.
+def clear_run(path: str | Path, *, only: str) -> None:
+    """Remove what a run of the experiment named `only` left in a folder, its settings last.
 
-    A run that is still going on is not touched: its lock is respected.
+    Other files stay, and so do a folder without a run and the run of another experiment. A run that is still going on
+    is not touched: its lock is respected.
     """
     folder = Path(path).expanduser().resolve()
     if not (folder / CONFIG).is_file():
+        return
+    saved = yaml.safe_load((folder / CONFIG).read_text(encoding="utf-8"))
+    if not isinstance(saved, dict) or saved.get("experiment_name") != only:
         return
     lock = _Lock(folder)
     try:

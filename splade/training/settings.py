@@ -17,8 +17,8 @@ class TrainingConfig(PartConfig):
     """Passes over the training texts that are planned; early stopping may end a run before. null plans as many as give
     400 steps, at least 2 and at most 20."""
     batch_size: int | None = Field(default=32, ge=1)
-    """Texts computed at once; halved, with more accumulation, when memory runs out. null computes 32 texts per step in
-    as large pieces as memory allows."""
+    """Texts computed at once; halved, with more accumulation, when memory runs out. null means 32, in as large pieces
+    as memory allows."""
     gradient_accumulation_steps: int = Field(default=1, ge=1)
     """Batches per optimiser step. What is a mean over samples is the same as with a batch so much larger; the terms
     `separation_cosine`, `df_flops`, `frequency` and `active_count`, the count constraint and the spread of the logits
@@ -49,8 +49,8 @@ class TrainingConfig(PartConfig):
     """How cross-entropy is held while circuits are asked for: `geco` or `relative_geco`."""
     objective: Objective.Config = Objective.Config()
     """What is asked of circuits, and how it adds up."""
-    sparsity_target: float | None = Field(default=None, gt=0, le=1)
-    """Share of a text's active words that is its circuit, for all terms at once; null leaves each term its own."""
+    sparsity_target: float = Field(default=0.1, gt=0, le=1)
+    """Share of a text's active words that is its circuit, for every term that does not say otherwise."""
     target_accuracy: float | None = Field(default=None, gt=0, lt=1)
     """Validation accuracy whose cross-entropy is to be kept; null keeps that of the warm-up."""
     patience: int = Field(default=10, ge=1)
@@ -67,13 +67,14 @@ class TrainingConfig(PartConfig):
         return self
 
     def asked_of_circuits(self) -> Objective.Config:
-        """The objective with `sparsity_target` and `active_target` written into the terms that they speak of."""
-        fraction = self.sparsity_target
-        aims = {"target": self.active_target}
-        if fraction is not None:
-            aims |= {"fraction": fraction, "least_frequency": 0.1 * fraction}
+        """The objective with `sparsity_target` and `active_target` written where terms leave it to them."""
+        aims = {
+            "target": self.active_target,
+            "fraction": self.sparsity_target,
+            "least_frequency": 0.1 * self.sparsity_target,
+        }
         terms = [
-            term.model_copy(update={name: aim for name, aim in aims.items() if name in type(term).model_fields})
+            term.model_copy(update={name: aim for name, aim in aims.items() if getattr(term, name, aim) is None})
             for term in self.objective.terms
         ]
         return self.objective.model_copy(update={"terms": tuple(terms)})

@@ -17,9 +17,9 @@ class EpochScores:
     accuracy: float
     active_words: float
     circuit_score: float
-    """Weighted sum of the circuit terms; 0 when none is asked for."""
+    """Weighted sum of the circuit terms, or the cross-entropy when none is asked for."""
     is_constrained: bool
-    """Whether the epoch ended in the constrained phase."""
+    """Whether any of its steps asked for circuits."""
     is_feasible: bool
     """Whether its cross-entropy kept to the constraint."""
 

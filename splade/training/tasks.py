@@ -51,6 +51,10 @@ class Task(Protocol):
     @property
     def head(self) -> str: ...
 
+    def samples(self, rows: Sequence[int]) -> int:
+        """How many samples the texts in these rows hold."""
+        ...
+
     def encode(self, model: LexicalSAE, rows: Sequence[int]) -> Encoded:
         """The samples of the texts in these rows."""
         ...
@@ -64,13 +68,17 @@ class Documents:
     labels: Int[Tensor, " T"]
     head: str = CLASSIFY
 
+    def samples(self, rows: Sequence[int]) -> int:
+        return len(rows)
+
     def encode(self, model: LexicalSAE, rows: Sequence[int]) -> Encoded:
         device = next(model.parameters()).device
         batch = self.texts.batch(rows)
         input_ids = batch.input_ids.to(device)
         document = model.encode_document(input_ids, batch.attention_mask.to(device))
         own = torch.zeros_like(document.sparse_vector, dtype=torch.bool).scatter_(1, input_ids, True)
-        own &= ~model.gate.closed
+        # Where another sense of the word was picked, its own dimension cannot open.
+        own &= ~model.gate.closed & document.logits.isfinite()
         return Encoded(document.sparse_vector, document.gate, document.logits, own, self.labels[batch.rows].to(device))
 
 
@@ -81,6 +89,9 @@ class Positions:
     texts: TokenisedTexts
     tags: Sequence[Sequence[int]]
     head: str = TAG
+
+    def samples(self, rows: Sequence[int]) -> int:
+        return sum(tag != IGNORED for row in rows for tag in self.tags[row])
 
     def encode(self, model: LexicalSAE, rows: Sequence[int]) -> Encoded:
         device = next(model.parameters()).device
@@ -94,5 +105,5 @@ class Positions:
         gate = GateOutput(*(field[at] for field in encoded.gate))
         words = encoded.sparse_sequence[at]
         own = torch.zeros_like(words, dtype=torch.bool).scatter_(1, input_ids[at][:, None], True)
-        own &= ~model.gate.closed
+        own &= ~model.gate.closed & encoded.logits[at].isfinite()
         return Encoded(words, gate, encoded.logits[at], own, labels[chosen].to(device))

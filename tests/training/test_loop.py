@@ -6,6 +6,7 @@ import torch
 
 from splade.data.batches import tokenise
 from splade.models.config import ModelConfig
+from splade.models.layers.virtual_expander import VirtualExpander
 from splade.recipes import RECIPES, recipe_by_name
 from splade.training.checkpoint import load_checkpoint, save_checkpoint
 from splade.training.loop import Callbacks, Interrupted, Trainer
@@ -99,6 +100,131 @@ def test_best_weights_are_the_weights_that_were_scored():
     assert not trainer.model.training
 
 
+def test_the_warm_ups_last_epoch_is_never_chosen_even_when_it_ends_on_an_epoch():
+    trainer = recipe_trainer("anchored", max_epochs=5)
+    assert trainer.warmup_steps == trainer.steps_per_epoch
+    best = trainer.run()
+    assert best.epoch > 1
+    assert best.is_constrained
+
+
+def test_without_terms_the_lowest_cross_entropy_is_chosen():
+    records = []
+    nothing = recipe_by_name("cis").training.objective.model_copy(update={"terms": ()})
+    trainer = recipe_trainer("cis", Callbacks(on_record=records.append), max_epochs=8, objective=nothing)
+    best = trainer.run()
+    validations = [r for r in records if r.get("event") == "validation"]
+    assert best.ce == min(r["ce"] for r in validations[2:])
+
+
+def test_a_target_accuracy_sets_tau_even_in_a_warm_up_shorter_than_an_epoch():
+    trainer = recipe_trainer("anchored", target_accuracy=0.01, max_epochs=3)
+    seen = []
+    finish = trainer.geco.finish_warmup
+    trainer.geco.finish_warmup = lambda level=None: seen.append(level) or finish(level)
+    trainer.run()
+    ((accuracy, ce),) = trainer.warmup_validations
+    assert seen == [ce]
+    assert trainer.geco.tau == ce
+    assert accuracy >= 0.01
+
+
+def test_validation_scores_the_averaged_weights_and_training_goes_on_with_its_own():
+    trainer = recipe_trainer("cis", max_epochs=1)
+    trainer.prepare()
+    trainer._finish_epoch()
+    learned = weights(trainer.model)
+    scored = []
+    plain_score = trainer._score
+    trainer._score = lambda epoch: scored.append(weights(trainer.model)) or plain_score(epoch)
+    trainer._validate()
+    assert_bitwise_equal(weights(trainer.model), learned)
+    assert any(not torch.equal(scored[0][name], learned[name]) for name in learned)
+    assert_bitwise_equal(trainer.best_weights, scored[0])
+
+
+def test_multipliers_move_once_per_optimiser_step_whatever_the_pieces():
+    trainer = recipe_trainer("anchored", batch_size=2, gradient_accumulation_steps=4, max_epochs=2)
+    calls = []
+    step = trainer.geco.step
+    trainer.geco.step = lambda ce, active: calls.append((ce, active)) or step(ce, active)
+    trainer.run()
+    assert trainer.micro.size == 2
+    assert len(calls) == trainer.planned_steps - trainer.warmup_steps
+
+
+def test_validation_has_the_label_smoothing_of_training():
+    found = []
+    for smoothing in (0.0, 0.3):
+        trainer = recipe_trainer("cajt", label_smoothing=smoothing)
+        trainer.prepare()
+        found.append(trainer._score(0).ce)
+    assert found[0] != pytest.approx(found[1])
+
+
+def test_the_end_of_an_epoch_reaches_the_terms_and_patience_ends_the_run():
+    trainer = recipe_trainer("cis", max_epochs=40, patience=2)
+    ends = []
+    plain_end = trainer.objective.end_of_epoch
+    trainer.objective.end_of_epoch = lambda: ends.append(trainer.epoch) or plain_end()
+    trainer.selection.take = lambda scores: _never_better(trainer.selection, scores)
+    trainer.run()
+    # Eight of warm-up, the first constrained one, and two without improvement.
+    assert ends == list(range(1, 12))
+    assert trainer.epoch == 11
+
+
+def _never_better(selection, scores):
+    """The first constrained epoch stays the best."""
+    if selection.best is None or (scores.is_constrained and not selection.best.is_constrained):
+        selection.best = scores
+        return True
+    selection.without_improvement += scores.is_constrained
+    return False
+
+
+def test_a_checkpoint_is_due_by_the_clock():
+    saved = []
+    trainer = recipe_trainer("anchored", Callbacks(on_checkpoint=lambda state: saved.append(state["step"])))
+    trainer.settings = trainer.settings.model_copy(update={"checkpoint_minutes": 1e-9})
+    trainer.run()
+    assert saved == list(range(1, 13))
+
+
+def test_other_data_is_not_resumed_on():
+    trainer = recipe_trainer("anchored")
+    trainer.prepare()
+    state = trainer.state_dict()
+    other = recipe_trainer("anchored")
+    other.train = documents(other.model, TEXTS[1:], LABELS[1:])
+    with pytest.raises(ValueError, match="the data is not what the run began with"):
+        other.load_state_dict(state)
+
+
+def test_settings_are_written_into_terms_that_do_not_say_otherwise():
+    terms = ({"kind": "completeness_kl"}, {"kind": "active_count", "target": 30.0})
+    settings = TrainingConfig.model_validate(
+        {"sparsity_target": 0.2, "active_target": 50.0, "objective": {"terms": terms}}
+    )
+    kl, count = settings.asked_of_circuits().terms
+    assert (kl.fraction, count.target) == (0.2, 30.0)
+    both = TrainingConfig.model_validate({"active_target": 7.0, "objective": {"terms": ["active_count", "frequency"]}})
+    assert [getattr(t, "target", None) for t in both.asked_of_circuits().terms] == [7.0, None]
+    assert both.asked_of_circuits().terms[1].least_frequency == pytest.approx(0.01)
+
+
+def test_sense_slots_train_with_the_default_recipe():
+    bank = tiny.wordpiece().convert_tokens_to_ids("good")
+    parts = recipe_by_name("anchored").model.model_copy(
+        update={"expander": VirtualExpander.Config(token_ids=(bank,), num_senses=3)}
+    )
+    model = tiny.model(parts)
+    model.start_from_backbone()
+    update = {"max_epochs": 3, "batch_size": 8, "learning_rate": 1e-3, "active_target": 8.0}
+    settings = recipe_by_name("anchored").training.model_copy(update=update)
+    assert Trainer(model, documents(model), documents(model), settings).run().ce < 10
+
+
 @pytest.mark.parametrize("name", ["anchored", "cajt", "cis"])
 @pytest.mark.parametrize("stop_after", [1, 4, 7, 11])
 def test_an_interrupted_run_ends_bitwise_like_an_uninterrupted_one(name, stop_after, tmp_path):
@@ -137,8 +263,7 @@ def test_accumulated_gradients_equal_those_of_the_whole_batch():
         trainer.prepare()
         trainer.model.train()
         trainer.model.gate._watch = lambda _: None
-        rows = list(range(8))
-        trainer.micro.run(rows, trainer._backward, trainer.optimiser.zero_grad)
+        trainer.micro.run(list(range(8)), lambda p, _, t=trainer: t._backward(p, 8), trainer.optimiser.zero_grad)
         kept.append({name: p.grad.clone() for name, p in trainer.model.named_parameters() if p.grad is not None})
     for other in kept[1:]:
         for name, grad in kept[0].items():
@@ -228,6 +353,27 @@ def test_positions_are_learned_by_the_same_loop():
     assert len(encoded.labels) == sum(tag != IGNORED for row in tags[:2] for tag in row)
 
 
+def test_pieces_of_tagged_texts_add_up_to_the_batch_and_may_be_empty():
+    kept = []
+    for size in (4, 1):
+        model = tiny.model(ModelConfig.model_validate({"gate": "drelu"}))
+        texts = tokenise(model.tokenizer, GOOD, 16)
+        tags = [[IGNORED] * len(ids) for ids in texts.ids]
+        tags[0][1:3], tags[1][1:5] = [0, 1], [1, 0, 1, 1]
+        task = Positions(texts, tags)
+        settings = TrainingConfig(batch_size=size, gradient_accumulation_steps=4 // size)
+        trainer = Trainer(model, task, task, settings)
+        for part in model.modules():
+            if isinstance(part, torch.nn.Dropout):
+                part.p = 0.0
+        trainer.prepare()
+        model.train()
+        trainer.micro.run(list(range(4)), lambda p, _, t=trainer: t._backward(p, 6), trainer.optimiser.zero_grad)
+        kept.append({name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None})
+    for name, grad in kept[0].items():
+        torch.testing.assert_close(kept[1][name], grad, atol=1e-6, rtol=1e-4)
+
+
 def scores(epoch, ce, circuit, constrained=True, feasible=True):
     return EpochScores(epoch, ce, 0.9, 50.0, circuit, constrained, feasible)
 
@@ -255,14 +401,17 @@ def test_patience_ends_a_run_but_not_in_the_warm_up():
     assert selection.is_over
 
 
-@pytest.mark.parametrize("sizes", [(8, 32)])
-def test_active_counts_do_not_depend_on_the_batch_size(sizes):
+@pytest.mark.slow
+def test_active_counts_do_not_depend_on_the_batch_size():
     found = []
-    for size in sizes:
-        trainer = recipe_trainer("anchored", batch_size=size, max_epochs=1)
-        trainer.prepare()
-        found.append(trainer._score(0).active_words)
-    assert found[0] == pytest.approx(found[1], rel=0.05)
+    for size in (8, 32, 128):
+        model = recipe_model("anchored")
+        update = {"max_epochs": 30, "batch_size": size, "learning_rate": 3e-4 * (size / 8) ** 0.5, "active_target": 6.0}
+        settings = recipe_by_name("anchored").training.model_copy(update=update)
+        found.append(
+            Trainer(model, documents(model, TEXTS * 8, LABELS * 8), documents(model), settings).run().active_words
+        )
+    assert max(found) - min(found) <= 0.05 * max(found), found
 
 
 if __name__ == "__main__":

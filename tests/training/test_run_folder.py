@@ -14,7 +14,14 @@ import yaml
 from splade.training import run_folder
 from splade.training.run_folder import CONFIG, ENVIRONMENT, HISTORY, LOCK, RunFolder, clear_run
 
-SETTINGS = {"output_dir": "a", "model": {"gate": {"kind": "jumprelu", "bandwidth": 1e-05}}, "seeds": (0, 1), "n": None}
+NAME = "quickstart"
+SETTINGS = {
+    "experiment_name": "quickstart",
+    "output_dir": "a",
+    "model": {"gate": {"kind": "jumprelu", "bandwidth": 1e-05}},
+    "seeds": (0, 1),
+    "n": None,
+}
 
 
 @pytest.fixture
@@ -225,16 +232,23 @@ def test_clearing_a_run_makes_room_for_another_and_leaves_other_files(place):
         run.model.mkdir()
         (place / "notes.txt").write_text("mine")
         with pytest.raises(ValueError, match="in use"):
-            clear_run(place)
+            clear_run(place, only=NAME)
         assert run.results.exists()
-    clear_run(place)
+    clear_run(place, only=NAME)
     assert {path.name for path in place.iterdir()} == {LOCK, "notes.txt"}
     RunFolder.open(place, SETTINGS).close()
 
 
+def test_the_run_of_another_experiment_is_not_cleared(place):
+    with RunFolder.open(place, {**SETTINGS, "experiment_name": "my thesis"}) as run:
+        run.write_json("results.json", {})
+    clear_run(place, only=NAME)
+    assert (place / "results.json").exists()
+
+
 def test_a_folder_without_a_run_is_not_cleared(place):
     (place / "model").mkdir(parents=True)
-    clear_run(place)
+    clear_run(place, only=NAME)
     assert (place / "model").exists()
-    clear_run(place / "absent")
+    clear_run(place / "absent", only=NAME)
     assert not (place / "absent").exists()
