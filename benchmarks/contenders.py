@@ -174,6 +174,6 @@ def sparse_state(model: LexicalSAE, batch: Batch) -> Callable[[], object]:
 
     def run() -> object:
         state = model.read(code)
-        return state, attribute_code(state, state.logits.argmax(-1))
+        return state, attribute_code(state, state.logits.argmax(-1), centred=True)
 
     return run

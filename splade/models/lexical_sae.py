@@ -1,4 +1,4 @@
-"""`LexicalSAE`: backbone > expander > gate > saturation > pool > head.
+"""`LexicalSAE`: backbone > neighbourhood > expander > gate > saturation > pool > head.
 
 Two routes lead from text to a decision, and give the same answer:
 - `forward` makes the strength of every word at every position, [B, L, V]; `classify` and `tag` read it.
@@ -21,7 +21,7 @@ from splade.models.config import ModelConfig
 from splade.models.heads import BcosHead, ReluHead
 from splade.models.layers.activation import Gate, GateOutput
 from splade.models.layers.pooling import TopK
-from splade.models.layers.screening import Candidates
+from splade.models.layers.screening import Candidates, Screen
 from splade.models.projection import Projection
 from splade.types import TokenIds, TokenMask
 from splade.vocab import DimensionTable, Vocabulary
@@ -67,13 +67,14 @@ class LexicalSAE(nn.Module):
         self.gate.close(~self.dimensions.feature_mask)
         if config.neighbourhood:
             unnamed = ~config.neighbourhood.nameable(vocabulary)
+            _check_split_words_are_named(config, vocabulary, unnamed)
             self.gate.close(torch.cat([unnamed, torch.zeros(len(senses), dtype=torch.bool, device="cpu")]))
         self.saturation = config.saturation.build()
         self.topk = TopK(config.topk_per_position)
         self.pool = config.pool.build(size)
         self.masking = config.masking.build() if config.masking else nn.Identity()
         self.heads = nn.ModuleDict({name: config.head.build(size, len(ls)) for name, ls in self.labels.items()})
-        self.projection = Projection(backbone, self.neighbourhood, self.expander, self.gate)
+        self._screen = Screen()
 
     @classmethod
     def from_backbone(cls, config: ModelConfig, labels: Mapping[str, Sequence[str]]) -> "LexicalSAE":
@@ -104,6 +105,11 @@ class LexicalSAE(nn.Module):
             rows = torch.cat([rows, rows[self.expander.token_ids].repeat_interleave(self.expander.num_senses - 1, 0)])
         for name in self.heads:
             self._head(name).start_from(rows)
+
+    @property
+    def projection(self) -> Projection:
+        """The way from hidden states to logits, by the parts that the model has now."""
+        return Projection(self.backbone, self.neighbourhood, self.expander, self.gate, self._screen)
 
     @property
     def tokenizer(self) -> PreTrainedTokenizerBase:
@@ -166,11 +172,18 @@ class LexicalSAE(nn.Module):
     ) -> SparseCode:
         """The active words of each chosen position, a row of the code per position; for inference.
 
-        `read(code, TAG)` then tags them. [B, L, V] is never made.
+        `read(code, TAG)` then tags them. [B, L, V] is never made. Padding cannot be chosen: it has no words.
         """
-        hidden = self.backbone.hidden(input_ids, attention_mask.bool())
+        mask = attention_mask.bool()
+        if chosen.dtype != torch.bool:
+            raise ValueError(f"chosen must be a mask of type bool, not {chosen.dtype}: as numbers it would be an index")
+        if bool((chosen & ~mask).any()):
+            raise ValueError(
+                f"{int((chosen & ~mask).sum())} of the chosen positions are padding: choose within the mask"
+            )
+        hidden = self.backbone.hidden(input_ids, mask)
         code = self._code(self.projection.open_at(hidden, input_ids, chosen), int(chosen.sum()))
-        return code.keep_strongest(self.topk.k) if self.topk.k else code
+        return code.keep_strongest(self.topk.k) if self.topk.k and not self.training else code
 
     def _code(self, found: Candidates, rows: int) -> SparseCode:
         """The strengths of the words that the gate opens."""
@@ -232,6 +245,16 @@ class LexicalSAE(nn.Module):
         if name not in self.heads:
             raise ValueError(f"this model has no head {name!r}; it has: {', '.join(self.heads)}")
         return self.heads[name]  # pyright: ignore[reportReturnType]
+
+
+def _check_split_words_are_named(config: ModelConfig, vocabulary: Vocabulary, unnamed: Bool[Tensor, " V"]) -> None:
+    """No token could ever open the senses of a word that has no neighbourhood."""
+    dead = [vocabulary.names[i] for i in (config.expander.token_ids if config.expander else ()) if unnamed[i]]
+    if dead:
+        raise ValueError(
+            f"vpe.token_ids splits {', '.join(map(repr, dead))}, which no token may speak for in a neighbourhood "
+            "(function words, single letters and word pieces have none): split other words, or leave one of the two out"
+        )
 
 
 def _checked_labels(labels: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:

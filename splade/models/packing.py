@@ -100,6 +100,7 @@ class PackedEncoder:
     @torch.no_grad()
     def hidden(self, ids: Sequence[Sequence[int]]) -> tuple[Float[Tensor, "N D"], Int[Tensor, " T1"]]:
         """States of all tokens, text after text, and where each text begins, at the end the number of tokens."""
+        self._check(ids)
         lengths = torch.tensor([len(text) for text in ids], dtype=torch.long)
         offsets = torch.cat([lengths.new_zeros(1), lengths.cumsum(0)]).to(self.backbone.decoder.weight.device)
         flat = self.backbone.decoder.weight.new_empty(int(lengths.sum()), self.backbone.width)
@@ -109,6 +110,14 @@ class PackedEncoder:
             real = packed.texts >= 0
             flat[(offsets[packed.texts] + packed.positions)[real]] = states[real]
         return flat, offsets
+
+    def _check(self, ids: Sequence[Sequence[int]]) -> None:
+        most = self.backbone.max_tokens
+        for text, tokens in enumerate(ids):
+            if not tokens:
+                raise ValueError(f"text {text} has no tokens: leave it out, or give it the special tokens")
+            if len(tokens) > most:
+                raise ValueError(f"text {text} has {len(tokens)} tokens, the encoder takes {most}: cut it first")
 
     def packed_states(self, packed: PackedRows) -> Float[Tensor, "R L D"]:
         """States of packed rows, as the encoder gives them."""

@@ -11,23 +11,31 @@ from torch import Tensor
 
 from splade.models.backbone import Backbone
 from splade.models.layers.activation import Gate
-from splade.models.layers.neighbourhood import Neighbourhood, near_logits, pool_near
+from splade.models.layers.neighbourhood import NOBODY, Neighbourhood, near_logits, pool_near
 from splade.models.layers.screening import Candidates, Screen
 from splade.models.layers.virtual_expander import VirtualExpander
-from splade.models.layers.vocab_head import max_logits, open_logits, padded_rows, winning_positions
+from splade.models.layers.vocab_head import can_open, max_logits, open_logits, padded_rows, winning_positions
 
 TIE = 1e-5
 """Words this near to opening, relative to their logit, are left for the gate to decide."""
 
 
 class Projection:
-    """The decoder with its neighbourhood and sense slots. No module: it owns no weights, it reads its model's parts."""
+    """The decoder with its neighbourhood and sense slots. No module, and never kept: it reads its model's parts.
+
+    A model makes one for each use, so that a part which is replaced is replaced here too.
+    """
 
     def __init__(
-        self, backbone: Backbone, neighbourhood: Neighbourhood | None, expander: VirtualExpander | None, gate: Gate
+        self,
+        backbone: Backbone,
+        neighbourhood: Neighbourhood | None,
+        expander: VirtualExpander | None,
+        gate: Gate,
+        screen: Screen,
     ) -> None:
         self.backbone, self.neighbourhood, self.expander, self.gate = backbone, neighbourhood, expander, gate
-        self._screen = Screen()
+        self.screen = screen
 
     def everywhere(
         self, hidden: Float[Tensor, "B L D"], input_ids: Int[Tensor, "B L"], mask: Bool[Tensor, "B L"]
@@ -61,7 +69,7 @@ class Projection:
         if self.neighbourhood is None:
             weight, bias = self.backbone.decoder.weight, self.backbone.decoder_bias
             # In training the weights change with every step: nothing worth preparing.
-            found = None if self.gate.training else self._screen.candidates(hidden, weight, bias, mask, plain_opening)
+            found = None if self.gate.training else self.screen.candidates(hidden, weight, bias, mask, plain_opening)
             if found is None:
                 found = _all_open(hidden, weight, bias, mask, plain_opening)
         else:
@@ -91,13 +99,16 @@ class Projection:
         slots = self._slots(states, ids, torch.ones_like(ids, dtype=torch.bool))
         return self._with_slots(found, slots, at[:, None, None].expand(slots.shape))
 
-    def _plain_opening(self) -> Float[Tensor, " V"]:
-        """A logit just below what opens each word of the vocabulary, so that rounding leaves ties to the gate.
+    def _opening(self) -> Float[Tensor, " W"]:
+        """A logit just below what opens each dimension, so that rounding leaves ties to the gate."""
+        opening = self.gate.opening_logits()
+        # Never below fp32, as in the gate: half precision has neither the bound nor the margin.
+        opening = opening.to(torch.promote_types(opening.dtype, torch.float32))
+        return opening - TIE * (1 + opening.abs().clamp(max=1e6))
 
-        Infinite for split words, whose slots speak for them.
-        """
-        opening = self.gate.opening_logits()[: self.backbone.vocab_size]
-        opening = opening - TIE * (1 + opening.abs().clamp(max=1e6))
+    def _plain_opening(self) -> Float[Tensor, " V"]:
+        """The same for the vocabulary; infinite for split words, whose slots speak for them."""
+        opening = self._opening()[: self.backbone.vocab_size]
         return opening if self.expander is None else opening.index_fill(0, self.expander.token_ids, torch.inf)
 
     def _near(self, hidden: Float[Tensor, "*batch D"], words: Int[Tensor, "*batch N"]) -> Float[Tensor, "*batch N"]:
@@ -108,7 +119,7 @@ class Projection:
         logits: Float[Tensor, "B L N"], words: Int[Tensor, "B L N"], opening: Float[Tensor, " V"]
     ) -> Candidates:
         """Entries whose logit opens their word, by document, position, and place in the table."""
-        at = (logits > opening[words.clamp(min=0)]).nonzero(as_tuple=True)
+        at = (can_open(logits, opening[words.clamp(min=0)]) & (words != NOBODY)).nonzero(as_tuple=True)
         return Candidates(at[0], words[at], logits[at], at[1])
 
     def _slots(
@@ -129,8 +140,8 @@ class Projection:
         """The entries joined by those of the sense slots that are picked and can open."""
         assert self.expander is not None
         columns = self.expander.slot_columns(self.backbone.vocab_size)
-        opening = self.gate.opening_logits()
-        at = (slots > opening[columns]).nonzero(as_tuple=True)
+        opening = self._opening()
+        at = can_open(slots, opening[columns]).nonzero(as_tuple=True)
         rows, slot, sense = at
         ours = Candidates(rows, columns[slot, sense], slots[at], positions[at])
         joined = Candidates(*(torch.cat(pair) for pair in zip(found, ours, strict=True)))
@@ -147,7 +158,7 @@ def _all_open(
 ) -> Candidates:
     """The same as a screen finds, by computing all of it."""
     pooled = max_logits(hidden, weight, bias, mask)
-    is_open = pooled > opening
+    is_open = can_open(pooled, opening)
     rows, words = is_open.nonzero(as_tuple=True)
     padded, is_entry = padded_rows(is_open)
     return Candidates(rows, words, pooled[rows, words], winning_positions(hidden, weight, mask, padded)[is_entry])

@@ -56,3 +56,18 @@ def test_sparse_code_of_a_modernbert_makes_no_logit_per_word_and_position(way):
     # The largest is as large as the decoder, never one for every position.
     assert largest.numel <= MODERNBERT_VOCABULARY * model.backbone.width
     assert control.numel >= mask.numel() * MODERNBERT_VOCABULARY
+
+
+@pytest.mark.parametrize("way", [always_screening, never_screening])
+def test_one_document_with_every_word_open_gathers_no_row_per_document_and_word(way):
+    model = tiny.model(ModelConfig(gate="drelu"), "modernbert", vocab_size=MODERNBERT_VOCABULARY)
+    model.gate.closed.fill_(False)
+    ids, mask = tiny.batch(length=20, rows=3)
+    with torch.no_grad(), way():
+        model.gate.theta.copy_(model.max_logits(ids, mask)[0] - 1e-3)
+        expected = model.encode_document(ids, mask).sparse_vector
+        with LargestTensor() as largest:
+            code = model.encode_sparse(ids, mask)
+    assert code.counts[0] == MODERNBERT_VOCABULARY
+    torch.testing.assert_close(code.dense(), expected, atol=1e-5, rtol=1e-5)
+    assert largest.numel <= MODERNBERT_VOCABULARY * model.backbone.width

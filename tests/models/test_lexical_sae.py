@@ -90,6 +90,80 @@ def test_sparse_positions_hold_the_words_of_each_position(gate, others):
     assert torch.equal(code.positions, chosen.nonzero()[:, 1][code.rows])
 
 
+def test_only_real_positions_can_be_chosen():
+    model = tiny.model()
+    ids, mask = tiny.batch()
+    with pytest.raises(ValueError, match=f"{int((~mask).sum())} of the chosen positions are padding"):
+        model.encode_positions(ids, mask, torch.ones_like(mask))
+    # The tests check shapes and types as well, before the model can.
+    with pytest.raises(Exception, match="chosen"):
+        model.encode_positions(ids, mask, mask.long())
+    assert len(model.encode_positions(ids, mask, torch.zeros_like(mask))) == 0
+
+
+def test_topk_cuts_chosen_positions_at_inference_only():
+    model = tiny.model(settings(topk_per_position=3))
+    ids, mask = tiny.batch()
+    for part in model.modules():
+        if isinstance(part, torch.nn.Dropout):
+            part.p = 0.0
+    for training in (False, True):
+        model.train(training)
+        with torch.no_grad():
+            code, sequence = model.encode_positions(ids, mask, mask), model(ids, mask)
+        torch.testing.assert_close(code.dense(), sequence[mask], atol=1e-5, rtol=1e-5)
+        assert (code.counts > 3).any() == training
+
+
+def test_an_active_sense_slot_is_found_at_its_position():
+    model = tiny.model(settings(expander=VPE))
+    ids, mask = tiny.batch()
+    ids[:, 1] = BANK
+    appended = model.backbone.vocab_size
+    with torch.no_grad():
+        model.expander.scores.bias.copy_(torch.tensor([0.0, 0.0, 1e4]))
+        model.gate.theta.sub_(10.0)
+        code = model.encode_positions(ids, mask, mask)
+        expected = model(ids, mask)[mask]
+    assert (code.dense()[:, appended + 1] > 0).any()
+    assert (code.dense()[:, [BANK, appended]] == 0).all()
+    torch.testing.assert_close(code.dense(), expected, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("gate", GATES)
+@pytest.mark.parametrize("others", [{}, {"expander": VPE}], ids=str)
+def test_a_training_model_gives_sparse_codes_and_learns_nothing_from_them(gate, others):
+    model = tiny.model(settings(gate, **others))
+    ids, mask = tiny.batch()
+    before = {name: buffer.clone() for name, buffer in model.gate.named_buffers()}
+    expected = model.encode_sparse(ids, mask)
+    model.gate.train()
+    code = model.encode_sparse(ids, mask)
+    torch.testing.assert_close(code.dense(), expected.dense(), atol=1e-5, rtol=1e-5)
+    model.encode_positions(ids, mask, mask)
+    for name, buffer in model.gate.named_buffers():
+        assert torch.equal(buffer, before[name])
+    if gate == "jumprelu":
+        model.encode_document(ids, mask)
+        assert model.gate.spread_is_known
+
+
+def test_openings_of_words_and_slots_leave_ties_to_the_gate_in_half_precision_too():
+    model = tiny.model(settings(expander=VPE))
+    with torch.no_grad():
+        model.gate.theta.copy_(torch.linspace(-3, 3, len(model.gate.theta)))
+    exact = model.gate.opening_logits()
+    near = model.projection._opening()
+    is_open = exact.isfinite()
+    assert (near[is_open] < exact[is_open]).all()
+    assert torch.equal(near[~is_open], exact[~is_open])
+    model.gate.half()
+    half = model.projection._opening()
+    assert (half[is_open] < model.gate.opening_logits()[is_open]).all()
+    assert torch.equal(half.isfinite(), is_open)
+    torch.testing.assert_close(half, near, atol=1e-2, rtol=1e-2)
+
+
 @pytest.mark.parametrize("family", tiny.FAMILIES)
 def test_every_encoder_family_classifies_and_tags_with_one_instance(family):
     model = tiny.model(family=family)

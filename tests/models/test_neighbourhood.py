@@ -58,6 +58,140 @@ def test_function_words_may_be_features_on_request():
     assert part.table[the, 0] == the
 
 
+def chosen(tokenizer, **settings):
+    vocabulary = Vocabulary(tokenizer)
+    part = Neighbourhood.Config(words_per_token=3, **settings).build(vocabulary.size)
+    torch.manual_seed(0)
+    part.choose(torch.randn(vocabulary.size, 8), vocabulary)
+    return vocabulary, part
+
+
+@pytest.mark.parametrize("tokenizer", [tiny.wordpiece, tiny.byte_bpe, tiny.sentencepiece])
+def test_a_word_speaks_for_the_same_words_at_the_start_of_a_text_as_after_a_space(tokenizer):
+    vocabulary, part = chosen(tokenizer())
+    nameable = part.config.nameable(vocabulary)
+    alike = 0
+    for word in nameable.nonzero().flatten().tolist():
+        ids = tokenizer()(vocabulary.names[word], add_special_tokens=False)["input_ids"]
+        if len(ids) == 1:
+            assert torch.equal(part.table[ids[0]], part.table[word])
+            assert part.table[ids[0], 0] == word
+            alike += ids[0] != word
+    speaks = (part.table != NOBODY).any(1)
+    assert int((speaks & ~nameable).sum()) == alike
+    assert (alike > 0) == (tokenizer is tiny.byte_bpe)
+
+
+def test_a_function_word_at_the_start_of_a_text_stays_mute():
+    vocabulary, part = chosen(tiny.byte_bpe())
+    the, muslim = (tiny.byte_bpe().convert_tokens_to_ids(word) for word in ("the", "Muslim"))
+    assert vocabulary.names[the] == "##the"
+    assert (part.table[the] == NOBODY).all()
+    assert vocabulary.names[part.table[muslim, 0]] == "Muslim"
+    _, part = chosen(tiny.byte_bpe(), function_words=True)
+    assert vocabulary.names[part.table[the, 0]] == "the"
+
+
+def test_a_word_that_the_tokenizer_turns_into_another_lends_it_nothing():
+    """Without accents "thé", a drink, is "the", as it stands at the start of a text."""
+    vocabulary = Vocabulary(tiny.byte_bpe())
+    names = list(vocabulary.names)
+    the, drink = names.index("##the"), names.index("film")
+    names[drink] = "thé"
+    vocabulary.__dict__["names"] = tuple(names)
+    backend = tiny.byte_bpe()
+
+    class WithoutAccents:
+        def __call__(self, texts, **settings):
+            return backend([text.replace("é", "e") for text in texts], **settings)
+
+    vocabulary.clean_mask  # noqa: B018 - read while the tokenizer is whole
+    vocabulary.tokenizer = WithoutAccents()  # pyright: ignore[reportAttributeAccessIssue]
+    part = Neighbourhood.Config(words_per_token=3).build(vocabulary.size)
+    part.choose(torch.randn(vocabulary.size, 8), vocabulary)
+    assert part.table[drink, 0] == drink
+    assert (part.table[the] == NOBODY).all()
+
+
+def test_neighbours_are_chosen_by_direction_from_the_common_centre():
+    vocabulary = Vocabulary(tiny.wordpiece())
+    torch.manual_seed(0)
+    weight = torch.randn(vocabulary.size, 8, dtype=torch.float64)
+    nameable = Neighbourhood.Config().nameable(vocabulary)
+    film, city = ids_of("film", "city")
+    weight[city] = -weight[film]
+    others = nameable.clone()
+    others[[film, city]] = False
+    weight[others] -= weight[others].mean(0)
+    # The centre is zero, and stays there when two opposite rows grow.
+    long = weight.clone()
+    long[[film, city]] *= 100
+    tables = []
+    for rows in (weight, weight + 100 * torch.randn(8).double(), long):
+        part = Neighbourhood.Config(words_per_token=4).build(vocabulary.size)
+        part.choose(rows, vocabulary)
+        tables.append(part.table)
+    assert torch.equal(tables[0], tables[1])
+    assert torch.equal(tables[0], tables[2])
+
+
+def test_a_neighbourhood_that_was_never_chosen_says_what_to_do(tmp_path):
+    model = tiny.model(ModelConfig.model_validate({"gate": "drelu", "neighbourhood": {}}))
+    ids, mask = tiny.batch()
+    save_pretrained(model, tmp_path / "model")
+    for unchosen in (model, from_pretrained(tmp_path / "model")):
+        for route in (unchosen, unchosen.encode_document, unchosen.encode_sparse):
+            with pytest.raises(ValueError, match=r"call model\.start_from_backbone\(\) first"):
+                route(ids, mask)
+    model.start_from_backbone()
+    assert len(model.encode_sparse(ids, mask).ids) > 0
+
+
+def test_senses_of_a_word_without_a_neighbourhood_are_refused():
+    (the,) = ids_of("the")
+    split = {"token_ids": (the,), "num_senses": 3}
+    with pytest.raises(ValueError, match="'the', which no token may speak for"):
+        near_model(expander=split)
+    near_model(expander=split, neighbourhood={"words_per_token": 4, "function_words": True})
+
+
+def test_gate_closes_the_words_that_have_no_name():
+    model = near_model()
+    nameable = model.config.neighbourhood.nameable(model.dimensions.vocabulary)
+    assert torch.equal(model.gate.closed, ~nameable)
+    assert model.gate.closed[ids_of("the", "##ing", "!", "[CLS]")].all()
+    assert not model.gate.closed[ids_of("good", "not")].any()
+
+
+def test_of_equal_tokens_the_first_gives_the_position():
+    model = near_model()
+    good, cls, sep = ids_of("good", "[CLS]", "[SEP]")
+    ids = torch.tensor([[cls, good, good, good, sep]])
+    states = torch.randn(1, 1, model.backbone.width).expand(1, 5, -1).contiguous()
+    model.backbone.hidden = lambda *_: states
+    with torch.no_grad():
+        model.gate.theta.fill_(-1e3)
+        code = model.encode_sparse(ids, torch.ones_like(ids, dtype=torch.bool))
+    assert good in code.ids
+    assert (code.positions == 1).all()
+
+
+def test_products_are_in_the_weights_precision_whatever_the_hidden_states_are():
+    torch.manual_seed(0)
+    words = torch.randint(-1, 7, (2, 3, 4))
+    hidden, weight = torch.randn(2, 3, 6).bfloat16().requires_grad_(), torch.randn(7, 6, requires_grad=True)
+    logits = near_logits(hidden, weight, torch.zeros(7), words)
+    assert logits.dtype == torch.float32
+    pull = torch.randn(2, 3, 4)
+    logits.masked_fill(words < 0, 0.0).mul(pull).sum().backward()
+    plain_hidden, plain_weight = (tensor.detach().float().requires_grad_() for tensor in (hidden, weight))
+    plain = (plain_hidden @ plain_weight.T).gather(-1, words.clamp(min=0)).masked_fill(words < 0, 0.0)
+    plain.mul(pull).sum().backward()
+    torch.testing.assert_close(logits.masked_fill(words < 0, 0.0), plain)
+    torch.testing.assert_close(weight.grad, plain_weight.grad)
+    torch.testing.assert_close(hidden.grad, plain_hidden.grad.bfloat16())
+
+
 @given(st.integers(0, 2**31), st.integers(1, 5), st.booleans())
 def test_near_logits_are_the_decoders_logits_in_both_directions(seed, count, small_steps):
     import splade.models.layers.neighbourhood as room
@@ -88,7 +222,7 @@ def test_pooling_takes_the_greatest_and_leaves_unreached_words_at_minus_infinity
 
 
 @pytest.mark.parametrize("gate", GATES)
-@pytest.mark.parametrize("others", [{}, {"expander": VPE}, {"topk_per_position": 2}], ids=str)
+@pytest.mark.parametrize("others", [{}, {"expander": VPE}, {"topk_per_position": 2}, {"pool": "attention"}], ids=str)
 def test_all_routes_agree(gate, others):
     model = near_model(gate, **others)
     ids, mask = tiny.batch()
@@ -103,7 +237,11 @@ def test_all_routes_agree(gate, others):
     torch.testing.assert_close(fast.sparse_vector, slow.sparse_vector, atol=1e-5, rtol=1e-5)
     torch.testing.assert_close(code.dense(), slow.sparse_vector, atol=1e-5, rtol=1e-5)
     torch.testing.assert_close(positions.dense(), sequence[mask], atol=1e-5, rtol=1e-5)
-    assert (code.ids[1:] > code.ids[:-1])[code.rows[1:] == code.rows[:-1]].all()
+    for ours in (code, positions):
+        assert (ours.ids[1:] > ours.ids[:-1])[ours.rows[1:] == ours.rows[:-1]].all()
+    if "pool" in others:
+        assert (code.positions == -1).all()
+        return
     at = sequence[code.rows, code.positions, code.ids]
     torch.testing.assert_close(at, code.values, atol=1e-5, rtol=1e-5)
 

@@ -102,3 +102,14 @@ def test_no_texts_give_no_states():
     flat, offsets = PackedEncoder(tiny.backbone()).hidden([])
     assert flat.shape == (0, 32)
     assert offsets.tolist() == [0]
+
+
+@pytest.mark.parametrize("family", ["bert", "roberta"])
+def test_texts_without_tokens_or_with_too_many_are_refused(family):
+    encoder = PackedEncoder(tiny.backbone(family))
+    most = encoder.backbone.max_tokens
+    with pytest.raises(ValueError, match="text 1 has no tokens"):
+        encoder.hidden([[7], []])
+    with pytest.raises(ValueError, match=f"text 0 has {most + 1} tokens, the encoder takes {most}"):
+        encoder.hidden(texts(most + 1))
+    assert len(encoder.hidden(texts(most))[0]) == most

@@ -52,7 +52,9 @@ def constants(module=screening, **values):
 def always_screening(product=None):
     """Screening whatever the size, the speed and the number of candidates."""
     chosen = product or Plain()
-    with constants(SMALLEST_PROBLEM=1, MOST_CANDIDATES=1.0, fastest_product=lambda *_: chosen):
+    with constants(
+        SMALLEST_PROBLEM=1, MOST_CANDIDATES=1.0, TOKENS_TO_GATHER_ALL=1e-9, fastest_product=lambda *_: chosen
+    ):
         yield
 
 
@@ -137,6 +139,24 @@ def test_a_bound_without_either_error_term_would_be_caught(term):
         assert lost_pairs(decoder, problem) == 0
         setattr(decoder, term, torch.zeros_like(getattr(decoder, term)))
         assert lost_pairs(decoder, problem) > 0
+
+
+@pytest.mark.parametrize("product", PRODUCTS, ids=lambda product: product.name)
+def test_one_token_that_rounds_badly_among_exact_ones_loses_no_word(product):
+    """The bound takes the document's greatest error: a mean, which five exact tokens pull down, loses eight words."""
+    generator = torch.Generator().manual_seed(0)
+    weight = torch.randn(400, 24, generator=generator)
+    weight[:, 0] = 0
+    hidden = torch.zeros(8, 6, 24)
+    hidden[:, 3] = 0.49 * weight[:8].sign()
+    hidden[:, :, 0] = 63.0
+    bias, mask = torch.zeros(400), torch.ones(8, 6, dtype=torch.bool)
+    greatest = reference_max_logits(hidden, weight, bias, mask)
+    opening = torch.full((400,), 1e9)
+    opening[:8] = greatest.diagonal() - 1e-3
+    with always_screening():
+        decoder = QuantisedDecoder(weight, opening, product)
+        assert lost_pairs(decoder, (hidden, weight, bias, mask, opening, greatest)) == 0
 
 
 @pytest.mark.parametrize("product", PRODUCTS, ids=lambda product: product.name)
@@ -263,6 +283,37 @@ def test_small_problems_are_neither_probed_nor_screened():
         assert Screen().candidates(*problem, opening) is None
 
 
+def test_short_documents_with_too_many_candidates_are_left_to_whole_products_but_others_are_still_screened():
+    hidden, weight, bias, mask, opening, greatest = problem_with_close_calls()
+    made, screen, original = [], Screen(), QuantisedDecoder
+    quiet = torch.zeros_like(hidden)
+    share = (greatest > opening).float().mean()
+    with (
+        always_screening(),
+        constants(QuantisedDecoder=lambda *given: made.append(1) or original(*given)),
+        constants(TOKENS_TO_GATHER_ALL=float(mask.sum(1).float().mean() / share * 2)),
+    ):
+        for _ in range(2):
+            assert screen.candidates(hidden, weight, bias, mask, opening) is None
+            assert screen.candidates(quiet, weight, torch.zeros_like(bias), mask, opening) is not None
+    assert len(made) == 1
+
+
+@pytest.mark.parametrize(("length", "share"), [(16, 0.025), (64, 0.1), (512, 0.1)])
+def test_share_of_candidates_that_pays_grows_with_the_length_of_the_documents(length, share):
+    assert screening.most_candidates([length - 4, length + 4]) == pytest.approx(share)
+
+
+def test_a_screen_that_is_off_does_not_read_the_weights():
+    *problem, opening, _ = problem_with_close_calls()
+    screen, marked = Screen(), []
+    original = screening._row_marks
+    with always_screening(), constants(MOST_CANDIDATES=0.1, _row_marks=lambda w: marked.append(1) or original(w)):
+        for _ in range(3):
+            assert screen.candidates(*problem, opening - 100) is None
+    assert len(marked) == 1
+
+
 def test_too_many_candidates_end_screening_until_the_gates_change():
     *problem, opening, _ = problem_with_close_calls()
     screen, bounds = Screen(), []
@@ -326,13 +377,82 @@ def test_a_models_sparse_code_is_the_same_with_and_without_screening(gate, expan
             model.gate.theta.sub_(1.0)
     plain = model.encode_sparse(ids, mask)
     with always_screening():
-        model.projection._screen = Watching()
+        model._screen = Watching()
         code = model.encode_sparse(ids, mask)
-    assert model.projection._screen.found is not None
+    assert model._screen.found is not None
     assert torch.equal(code.offsets, plain.offsets)
     assert torch.equal(code.ids, plain.ids)
     assert torch.equal(code.positions, plain.positions)
     torch.testing.assert_close(code.values, plain.values, atol=1e-5, rtol=1e-6)
+
+
+@pytest.mark.parametrize("gate", ["drelu", "gated_jumprelu", "jumprelu"])
+@pytest.mark.parametrize("way", [always_screening, never_screening])
+@pytest.mark.parametrize("broken", ["bias", "hidden"])
+@pytest.mark.parametrize(
+    "others",
+    [{}, {"neighbourhood": {"words_per_token": 4}}, {"expander": {"token_ids": (BANK,), "num_senses": 3}}],
+    ids=["plain", "neighbourhood", "senses"],
+)
+def test_a_model_that_is_broken_shows_it(gate, way, broken, others):
+    model = tiny.model(ModelConfig.model_validate({"gate": gate, **others}))
+    model.start_from_backbone()
+    ids, mask = tiny.batch()
+    ids[:, 1] = BANK
+    closed = tiny.wordpiece().convert_tokens_to_ids("[MASK]")
+    with torch.no_grad(), way():
+        if broken == "hidden":
+            right = model.backbone.hidden
+            model.backbone.hidden = lambda *given: right(*given) * torch.nan
+        else:
+            model.backbone.decoder_bias[[BANK, closed]] = torch.nan
+        code = model.encode_sparse(ids, mask)
+        at_positions = model.encode_positions(ids, mask, mask)
+        dense = model.encode_document(ids, mask).sparse_vector
+    assert dense.isnan().any(1).all()
+    assert torch.equal(code.dense().isnan(), dense.isnan())
+    assert at_positions.values.isnan().any()
+    assert closed not in code.ids
+    assert closed not in at_positions.ids
+
+
+@pytest.mark.parametrize("gate", ["drelu", "gated_jumprelu"])
+@pytest.mark.parametrize("way", [always_screening, never_screening])
+def test_a_threshold_that_is_not_a_number_shows(gate, way):
+    model = tiny.model(ModelConfig.model_validate({"gate": gate}))
+    ids, mask = tiny.batch()
+    with torch.no_grad(), way():
+        model.gate.theta[BANK] = torch.nan
+        code = model.encode_sparse(ids, mask)
+    assert (code.ids[code.values.isnan()] == BANK).all()
+    assert code.values.isnan().sum() == len(ids)
+
+
+@pytest.mark.parametrize("way", [always_screening, never_screening])
+def test_a_gate_that_is_replaced_is_the_gate_that_decides(way):
+    model = tiny.model()
+    ids, mask = tiny.batch()
+    with torch.no_grad(), way():
+        before = model.encode_sparse(ids, mask)
+        other = GatedJumpReLU.Config(initial_threshold=0.1).build(len(model.dimensions)).eval()
+        other.close(model.gate.closed)
+        other.theta.copy_(model.max_logits(ids, mask).median(0).values + 1e-3)
+        model.gate = other
+        expected = model.encode_document(ids, mask).sparse_vector
+        for one in (model, copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+            code = one.encode_sparse(ids, mask)
+            torch.testing.assert_close(code.dense(), expected, atol=1e-5, rtol=1e-5)
+    assert 0 < len(code.ids) < len(before.ids)
+
+
+def test_a_copied_models_gate_is_its_own():
+    model = tiny.model()
+    ids, mask = tiny.batch()
+    other = copy.deepcopy(model)
+    with torch.no_grad():
+        model.gate.theta.fill_(1e6)
+    assert len(model.encode_sparse(ids, mask).ids) == 0
+    assert len(other.encode_sparse(ids, mask).ids) > 0
 
 
 class Watching(Screen):
@@ -348,14 +468,14 @@ def test_a_model_that_has_screened_can_be_copied_and_pickled():
     ids, mask = tiny.batch()
     with always_screening(OneDNN() if int8_product._is_right(OneDNN(), CPU) else Plain()):
         code = model.encode_sparse(ids, mask)
-        assert model.projection._screen._kept is not None
+        assert model._screen._kept is not None
         for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
             assert torch.equal(other.encode_sparse(ids, mask).values, code.values)
 
 
 def test_a_training_model_is_not_screened():
     model = tiny.model().train()
-    model.projection._screen = Watching()
+    model._screen = Watching()
     with always_screening():
         model.encode_sparse(*tiny.batch())
-    assert model.projection._screen.found is None
+    assert model._screen.found is None

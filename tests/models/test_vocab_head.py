@@ -4,10 +4,12 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from splade.models.layers import vocab_head
 from splade.models.layers.activation import DReLU, GatedJumpReLU, JumpReLUGate
-from splade.models.layers.vocab_head import max_logits, reference_max_logits, winning_positions
+from splade.models.layers.neighbourhood import near_logits
+from splade.models.layers.vocab_head import can_open, max_logits, reference_max_logits, winning_positions
 
 GATES = [
     DReLU.Config(initial_threshold=-0.5),
@@ -117,4 +119,52 @@ def test_frozen_decoder_gets_no_gradient_buffer():
     weight, bias = torch.randn(5, 4), torch.zeros(5)
     max_logits(hidden, weight, bias, torch.ones(2, 3, dtype=torch.bool)).sum().backward()
     assert weight.grad is None
+    assert hidden.grad.abs().sum() > 0
+
+
+@pytest.mark.parametrize("dense_share", [0.0, 1.0])
+def test_products_are_in_the_weights_precision_whatever_the_hidden_states_are(dense_share):
+    torch.manual_seed(0)
+    hidden, weight = torch.randn(2, 3, 4).bfloat16().requires_grad_(), torch.randn(5, 4, requires_grad=True)
+    bias, mask = torch.randn(5), torch.ones(2, 3, dtype=torch.bool)
+    pull = torch.randn(2, 5)
+    with constants(DENSE_SHARE=dense_share):
+        logits = max_logits(hidden, weight, bias, mask)
+        (logits * pull).sum().backward()
+    plain_hidden, plain_weight = (tensor.detach().float().requires_grad_() for tensor in (hidden, weight))
+    plain = reference_max_logits(plain_hidden, plain_weight, bias, mask)
+    (plain * pull).sum().backward()
+    assert logits.dtype == torch.float32
+    torch.testing.assert_close(logits, plain)
+    torch.testing.assert_close(weight.grad, plain_weight.grad)
+    torch.testing.assert_close(hidden.grad, plain_hidden.grad.bfloat16())
+
+
+def test_what_is_not_a_number_can_open_unless_the_word_never_opens():
+    nan, inf = torch.nan, torch.inf
+    logits = torch.tensor([1.0, 0.0, -inf, nan, nan, 1.0, inf])
+    opening = torch.tensor([0.0, 0.0, 0.0, 0.0, inf, nan, inf])
+    assert can_open(logits, opening).tolist() == [True, False, False, True, False, True, False]
+
+
+class OnlySinglePrecisionProducts(TorchDispatchMode):
+    """Refuses a product in another precision before it runs: some CPUs cannot run one."""
+
+    products = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # noqa: ARG002
+        if "mm" in func.__name__:
+            self.products += 1
+            assert all(part.dtype == torch.float32 for part in args if isinstance(part, torch.Tensor)), func
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("dense_share", [0.0, 1.0])
+def test_autocast_changes_no_product_in_either_direction(dense_share):
+    hidden, weight = torch.randn(2, 3, 4).bfloat16().requires_grad_(), torch.randn(5, 4, requires_grad=True)
+    bias, words = torch.zeros(5, requires_grad=True), torch.randint(0, 5, (2, 3, 2))
+    with OnlySinglePrecisionProducts() as seen, constants(DENSE_SHARE=dense_share), torch.autocast("cpu"):
+        max_logits(hidden, weight, bias, torch.ones(2, 3, dtype=torch.bool)).sum().backward()
+        near_logits(hidden, weight, bias, words).sum().backward()
+    assert seen.products >= 4
     assert hidden.grad.abs().sum() > 0

@@ -50,6 +50,9 @@ class Gate(nn.Module, ABC):
     def activate(self, z: Float[Tensor, "*batch V"], theta: Float[Tensor, "*#batch V"]) -> GateOutput:
         """The gate of logits that already carry their offset; closed words are not its business."""
 
+    def _watch(self, z: Float[Tensor, "*batch V"]) -> None:  # noqa: B027 - most gates have nothing to watch
+        """Follow the logits of all words in training, offset included; some words alone are no fair sample."""
+
     def forward(self, logits: Float[Tensor, "*batch V"], words: Int[Tensor, "*batch V"] | None = None) -> GateOutput:
         """The gate of all words' logits or, with `words`, of the logits of those words only."""
         theta, closed, offset = self.thresholds(), self.closed, self.offset
@@ -57,7 +60,10 @@ class Gate(nn.Module, ABC):
             theta, closed, offset = theta[words], closed[words], None if offset is None else offset[words]
         # Never below fp32: a kernel narrower than the spacing of half precision would never see a logit.
         z = logits.to(torch.promote_types(logits.dtype, torch.float32))
-        output = self.activate(z if offset is None else z + offset, theta)
+        z = z if offset is None else z + offset
+        if self.training and words is None:
+            self._watch(z.detach())
+        output = self.activate(z, theta)
         return GateOutput(*(field.masked_fill(closed, 0.0) for field in output))
 
     def openings(self) -> Float[Tensor, " V"]:
@@ -169,8 +175,6 @@ class JumpReLUGate(Gate):
         return self.log_theta.exp()
 
     def activate(self, z: Float[Tensor, "*batch V"], theta: Float[Tensor, "*#batch V"]) -> GateOutput:
-        if self.training:
-            self._watch(z.detach())
         r = z.relu()
         width = self.config.bandwidth * self.logit_spread
         kernel = _KERNELS[self.config.kernel]

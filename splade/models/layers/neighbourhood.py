@@ -10,6 +10,7 @@ per position are computed instead of V.
 3. `pool_near` takes the maximum of each word over the positions where it is a candidate, -inf where there is none.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -20,7 +21,7 @@ from torch.nn.functional import normalize
 
 from splade.function_words import function_word_mask
 from splade.part import PartConfig
-from splade.vocab import Vocabulary
+from splade.vocab import CONTINUATION, Vocabulary
 
 NOBODY = -1
 """Stands in the table where a token has no (further) word to speak for."""
@@ -29,7 +30,10 @@ GATHERED_FLOATS = 2**22
 
 
 class Neighbourhood(nn.Module):
-    """A table of N words per token; special tokens, word pieces, numbers and function words speak for nobody."""
+    """A table of N words per token; special tokens, word pieces, numbers and function words speak for nobody.
+
+    A piece that is also how a word is written at the start of a text speaks as that word.
+    """
 
     table: Int[Tensor, "V N"]
 
@@ -37,7 +41,7 @@ class Neighbourhood(nn.Module):
         words_per_token: int = Field(default=8, ge=1)
         """How many words a token may open: the nearest in the decoder, itself first."""
         function_words: bool = False
-        """Whether function words ("of", "and", "not") may be features too."""
+        """Whether function words ("of", "and", "the") may be features too; negations ("not") always may."""
 
         def build(self, size: int) -> "Neighbourhood":
             return Neighbourhood(self, size)
@@ -52,6 +56,7 @@ class Neighbourhood(nn.Module):
         super().__init__()
         self.config = config
         self.register_buffer("table", torch.full((size, config.words_per_token), NOBODY))
+        self._is_chosen = False
 
     @torch.no_grad()
     def choose(self, weight: Float[Tensor, "V D"], vocabulary: Vocabulary) -> None:
@@ -60,15 +65,24 @@ class Neighbourhood(nn.Module):
         # Centred: decoder rows share a common part, which says nothing about who is near to whom.
         rows = normalize(weight - weight[nameable].mean(0), dim=-1)
         words = nameable.nonzero().flatten()
+        if not len(words):
+            raise ValueError("no token of this vocabulary is a word that may be a feature: it needs no neighbourhood")
         count = min(self.table.shape[1], len(words))
         self.table.fill_(NOBODY)
         for some in words.split(1024):
             near = rows[some] @ rows[words].T
             near[some[:, None] == words] = torch.inf
             self.table[some, :count] = words[near.topk(count, dim=1).indices]
+        for at_start, word in _words_at_the_start(words.tolist(), vocabulary):
+            self.table[at_start] = self.table[word]
 
     def words(self, input_ids: Int[Tensor, "*batch"], real: Bool[Tensor, "*batch"]) -> Int[Tensor, "*batch N"]:
         """The words that the token at each position may open; nobody at padding."""
+        if not self._is_chosen:
+            # Asked of the table, which is saved with the model, until it says yes: later calls cost nothing.
+            self._is_chosen = bool((self.table != NOBODY).any())
+            if not self._is_chosen:
+                raise ValueError("no token has a neighbourhood yet: call model.start_from_backbone() first")
         return self.table[input_ids].masked_fill(~real[..., None], NOBODY)
 
     def allows(self, input_ids: Int[Tensor, "*batch"], real: Bool[Tensor, "*batch"]) -> Bool[Tensor, "*batch V"]:
@@ -79,6 +93,20 @@ class Neighbourhood(nn.Module):
         return mask.scatter_(-1, words.where(words != NOBODY, size), True)[..., :size]
 
 
+def _words_at_the_start(words: list[int], vocabulary: Vocabulary) -> Iterator[tuple[int, int]]:
+    """Tokens that stand for a word where no space precedes it, with the word's own token.
+
+    Byte-level BPE spells the first word of a text, or one after a quote, by the token that also continues a word:
+    `Film` is not `ĠFilm`. Other tokenizers have one token for both, and nothing comes of this.
+    """
+    names = [vocabulary.names[word] for word in words]
+    cut = vocabulary.tokenizer(names, add_special_tokens=False)["input_ids"]
+    for word, name, ids in zip(words, names, cut, strict=True):  # pyright: ignore[reportArgumentType]
+        # The name itself, letter by letter: a tokenizer that drops accents may turn a word into a function word.
+        if len(ids) == 1 and vocabulary.names[ids[0]] == CONTINUATION + name:
+            yield ids[0], word
+
+
 def near_logits(
     hidden: Float[Tensor, "*batch D"],
     weight: Float[Tensor, "V D"],
@@ -86,7 +114,10 @@ def near_logits(
     words: Int[Tensor, "*batch N"],
 ) -> Float[Tensor, "*batch N"]:
     """`hidden @ weight[words].T + bias[words]` position by position; -inf for nobody. Never [.., N, D] as a whole."""
-    products = _NearProducts.apply(hidden.flatten(0, -2), weight, words.flatten(0, -2)).unflatten(0, words.shape[:-1])  # pyright: ignore[reportAttributeAccessIssue, reportOptionalMemberAccess]
+    rows, places = hidden.to(weight.dtype).flatten(0, -2), words.flatten(0, -2)
+    # In the weight's precision, under autocast too, as `max_logits` is.
+    with torch.autocast(hidden.device.type, enabled=False):
+        products = _NearProducts.apply(rows, weight, places).unflatten(0, words.shape[:-1])  # pyright: ignore[reportAttributeAccessIssue, reportOptionalMemberAccess]
     return (products + bias[words.clamp(min=0)]).masked_fill(words == NOBODY, -torch.inf)
 
 
@@ -118,7 +149,9 @@ class _NearProducts(torch.autograd.Function):
         for some in grad.any(1).nonzero().flatten().split(_step(words, weight)):
             rows = words[some].clamp(min=0)
             if grad_hidden is not None:
-                grad_hidden[some] = (grad[some, None] @ weight[rows]).squeeze(1)
+                # A loss may be differentiated inside autocast as well as after it.
+                with torch.autocast(hidden.device.type, enabled=False):
+                    grad_hidden[some] = (grad[some, None] @ weight[rows]).squeeze(1)
             if grad_weight is not None:
                 pulls = grad[some, :, None] * hidden[some, None]
                 grad_weight.index_add_(0, rows.flatten(), pulls.flatten(0, 1))

@@ -21,12 +21,16 @@ from jaxtyping import Bool, Float, Int, Int8
 from torch import Tensor
 
 from splade.models.layers.int8_product import TOKEN_TILE, Int8Product, fastest_product
-from splade.models.layers.vocab_head import VOCABULARY_CHUNK, padded_rows
+from splade.models.layers.vocab_head import PAIR_CHUNK, VOCABULARY_CHUNK, padded_rows
 
 logger = logging.getLogger(__name__)
 
 MOST_CANDIDATES = 0.1
-"""Share of the pairs above which whole products are cheaper than gathered ones."""
+"""Share of the pairs above which whole products are cheaper than gathered ones, however long the documents."""
+TOKENS_TO_GATHER_ALL = 640
+"""Tokens per document at which gathering every pair would cost what whole products cost.
+
+A gathered row serves one document, so the share of the pairs that breaks even grows with the document's length."""
 SMALLEST_PROBLEM = 1e9
 """Multiplications below which nothing is probed or prepared: some eighty-five tokens of a small BERT."""
 
@@ -47,7 +51,7 @@ class QuantisedDecoder:
 
     def __init__(self, weight: Float[Tensor, "V D"], opening: Float[Tensor, " V"], product: Int8Product) -> None:
         self.product = product
-        self.words = opening.isfinite().nonzero().flatten()
+        self.words = (opening != torch.inf).nonzero().flatten()
         rows = weight[self.words]
         quantised, self.scales = _to_integers(rows, 127)
         rounded = quantised * self.scales
@@ -64,7 +68,7 @@ class QuantisedDecoder:
         """Which words, by column of this decoder, can reach what they need in each document; None if too many do."""
         states, scales, errors, norms = _quantised_documents(tokens, counts, self.product.levels)
         reach = torch.empty(len(counts), len(self.words), dtype=torch.bool, device=tokens.device)
-        found, limit = 0, MOST_CANDIDATES * reach.numel()
+        found, limit = 0, most_candidates(counts) * reach.numel()
         for i, packed in enumerate(self.chunks):
             chunk = slice(i * VOCABULARY_CHUNK, (i + 1) * VOCABULARY_CHUNK)
             pooled = torch.cat(
@@ -97,6 +101,9 @@ class Screen:
     Keeps the decoder in eight bits from one call to the next, and makes it again when a row of the weight or an
     opening has changed. Every row is compared by its product with a fixed random vector, a few milliseconds a call:
     fused optimisers and writes through `.data` change a tensor without raising its version.
+
+    A batch of short documents with too many candidates for their length is left to `max_logits`, the next one is
+    tried again. Where even long documents have too many, screening is off until an opening changes.
     """
 
     def __init__(self) -> None:
@@ -121,16 +128,23 @@ class Screen:
         product = fastest_product(hidden.device, weight.shape[1])
         if product is None:
             return None
-        kept, marks = self._kept, _row_marks(weight)
-        if kept is None or not (_equal(kept.marks, marks) and _equal(kept.opening, opening)):
-            kept = self._kept = _Kept(QuantisedDecoder(weight, opening, product), marks, opening.clone())
-        if kept.decoder is None:
+        kept = self._kept if self._kept is not None and _equal(self._kept.opening, opening) else None
+        if kept is not None and kept.decoder is None:
             return None
+        marks = _row_marks(weight)
+        if kept is None or kept.decoder is None or not _equal(kept.marks, marks):
+            kept = self._kept = _Kept(QuantisedDecoder(weight, opening, product), marks, opening.clone())
+        assert kept.decoder is not None
         found = screened(hidden, weight, bias, mask, opening, kept.decoder)
-        if found is None:
+        if found is None and most_candidates(mask.sum(1)[mask.any(1)].tolist()) >= MOST_CANDIDATES:
             logger.info("over %.0f %% of all words can open: no screening with these gates", 100 * MOST_CANDIDATES)
             self._kept = kept._replace(decoder=None)
         return found
+
+
+def most_candidates(counts: list[int]) -> float:
+    """Share of the pairs up to which screening documents of so many tokens pays."""
+    return min(MOST_CANDIDATES, sum(counts) / max(1, len(counts)) / TOKENS_TO_GATHER_ALL)
 
 
 def screened(
@@ -151,10 +165,14 @@ def screened(
         return None
     columns, is_pair = padded_rows(reach)
     words = decoder.words[columns]
-    products = weight[words] @ hidden[real].transpose(1, 2)
-    best = products.masked_fill_(~mask[real][:, None], -torch.inf).max(-1)
+    states, padding = hidden[real].transpose(1, 2), ~mask[real][:, None]
+    # Some columns at a time: one document with many candidates would make it [B, V, D].
+    best = [
+        (weight[some] @ states).masked_fill_(padding, -torch.inf).max(-1) for some in words.split(PAIR_CHUNK, dim=1)
+    ]
+    logits, positions = (torch.cat(parts, dim=1) for parts in zip(*best, strict=True))
     documents = real[:, None].expand_as(words)[is_pair]
-    return Candidates(documents, words[is_pair], (best.values + bias[words])[is_pair], best.indices[is_pair])
+    return Candidates(documents, words[is_pair], (logits + bias[words])[is_pair], positions[is_pair])
 
 
 def _is_worth_trying(hidden: Tensor, weight: Tensor, mask: Tensor) -> bool:

@@ -62,7 +62,7 @@ class VirtualExpander(nn.Module):
         # Straight-through: the factor is one, its gradient that of the softmax.
         factor = 1 + probabilities - probabilities.detach()
         # A word that cannot open here (-inf) has no slot to pick; as a factor, -inf would make gradients NaN.
-        can_open = word_logits[..., None] > -torch.inf
+        can_open = word_logits[..., None] != -torch.inf
         finite = word_logits.masked_fill(word_logits == -torch.inf, 0.0)
         return torch.where(picked & can_open, finite[..., None] * factor, -torch.inf)
 
@@ -82,6 +82,6 @@ class VirtualExpander(nn.Module):
     def place(
         self, words: Shaped[Tensor, "*batch V"], slots: Shaped[Tensor, "*batch K M"]
     ) -> Shaped[Tensor, "*batch W"]:
-        """Put what belongs to the slots (logits, or positions) into their columns."""
+        """Put the logits of the slots into their columns."""
         own = words.index_copy(words.dim() - 1, self.token_ids, slots[..., 0])
         return torch.cat([own, slots[..., 1:].flatten(-2)], dim=-1)

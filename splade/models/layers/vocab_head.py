@@ -19,7 +19,7 @@ from torch import Tensor
 VOCABULARY_CHUNK = 2048
 """Words per step: small enough that a tile of logits stays in cache, large enough for an efficient product."""
 PAIR_CHUNK = 1024
-"""Words per document and backward step: bounds the gathered rows at [B, 1024, D]."""
+"""Words per document and step: bounds the gathered rows at [B, 1024, D]."""
 DENSE_SHARE = 0.1
 """Share of the vocabulary with a gradient above which gathering rows costs more than whole products."""
 
@@ -30,8 +30,20 @@ def max_logits(
     bias: Float[Tensor, " V"],
     mask: Bool[Tensor, "B L"],
 ) -> Float[Tensor, "B V"]:
-    """Greatest logit of each word over the real positions of each document; -inf for a document without any."""
-    return _MaxLogits.apply(hidden, weight, bias, mask)  # pyright: ignore[reportReturnType]
+    """Greatest logit of each word over the real positions of each document; -inf for a document without any.
+
+    In the weight's precision, under autocast too: in half precision equal logits would hide which position won.
+    """
+    with torch.autocast(hidden.device.type, enabled=False):
+        return _MaxLogits.apply(hidden.to(weight.dtype), weight, bias, mask)  # pyright: ignore[reportReturnType]
+
+
+def can_open(logits: Float[Tensor, "*batch"], opening: Float[Tensor, "*#batch"]) -> Bool[Tensor, "*batch"]:
+    """Which logits exceed their opening; what is not a number counts, except for words that never open.
+
+    Not `logits > opening`: a broken model would give an empty code and a clean prediction.
+    """
+    return ~(logits <= opening) & (opening != torch.inf)
 
 
 def reference_max_logits(
@@ -52,8 +64,9 @@ def winning_positions(
     words: Int[Tensor, "B K"],
 ) -> Int[Tensor, "B K"]:
     """Position whose logit is greatest for each listed word of each document; the first of equals."""
-    logits = weight[words] @ hidden.transpose(1, 2)
-    return logits.masked_fill(~mask[:, None], -torch.inf).argmax(-1)
+    # Some columns at a time: one document with every word open would make it [B, V, D].
+    products = (weight[some] @ hidden.transpose(1, 2) for some in words.split(PAIR_CHUNK, dim=1))
+    return torch.cat([some.masked_fill(~mask[:, None], -torch.inf).argmax(-1) for some in products], dim=1)
 
 
 def open_logits(
@@ -64,13 +77,13 @@ def open_logits(
 ) -> tuple[Int[Tensor, " K"], Int[Tensor, " K"], Float[Tensor, " K"]]:
     """Row, word and logit wherever a word's logit exceeds its opening, rows ascending, then words; never [N, V].
 
-    For inference. The slow form is `((hidden @ weight.T + bias) > opening).nonzero()`.
+    For inference. The slow form is `can_open(hidden @ weight.T + bias, opening).nonzero()`.
     """
     found = []
     for start in range(0, weight.shape[0], VOCABULARY_CHUNK):
         chunk = slice(start, start + VOCABULARY_CHUNK)
         logits = hidden @ weight[chunk].T + bias[chunk]
-        rows, words = (logits > opening[chunk]).nonzero(as_tuple=True)
+        rows, words = can_open(logits, opening[chunk]).nonzero(as_tuple=True)
         found.append((rows, words + start, logits[rows, words]))
     rows, words, logits = (torch.cat(parts) for parts in zip(*found, strict=True))
     order = torch.argsort(rows, stable=True)
@@ -102,12 +115,14 @@ class _MaxLogits(torch.autograd.Function):
         grad_weight = torch.zeros_like(weight) if wants_weight else None
         words, is_pair = padded_rows(grad != 0)
         pulls = grad.gather(1, words) * is_pair
-        if words.shape[1] > DENSE_SHARE * weight.shape[0]:
-            _add_dense_gradients(hidden, weight, mask, grad, grad_hidden, grad_weight)
-            return grad_hidden, grad_weight, grad_bias, None
-        for start in range(0, words.shape[1], PAIR_CHUNK):
-            chunk = slice(start, start + PAIR_CHUNK)
-            _add_pair_gradients(hidden, weight, mask, words[:, chunk], pulls[:, chunk], grad_hidden, grad_weight)
+        # A loss may be differentiated inside autocast as well as after it.
+        with torch.autocast(hidden.device.type, enabled=False):
+            if words.shape[1] > DENSE_SHARE * weight.shape[0]:
+                _add_dense_gradients(hidden, weight, mask, grad, grad_hidden, grad_weight)
+                return grad_hidden, grad_weight, grad_bias, None
+            for start in range(0, words.shape[1], PAIR_CHUNK):
+                chunk = slice(start, start + PAIR_CHUNK)
+                _add_pair_gradients(hidden, weight, mask, words[:, chunk], pulls[:, chunk], grad_hidden, grad_weight)
         return grad_hidden, grad_weight, grad_bias, None
 
 
