@@ -9,7 +9,6 @@ from transformers import AutoConfig, AutoModelForSequenceClassification
 
 from splade.data import load_text_dataset
 from splade.data.batches import Batch, TokenisedTexts, length_buckets, tokenise
-from splade.mechanistic.attribution import attribute_code
 from splade.models.backbone import quiet_transformers
 from splade.models.bundled import bundled_folder
 from splade.models.config import ModelConfig
@@ -161,19 +160,13 @@ def sparse_logits(model: LexicalSAE) -> Callable[[Batch], Tensor]:
     return lambda batch: model.read(model.encode_sparse(batch.input_ids, batch.attention_mask)).logits
 
 
-def unpacked_state(model: LexicalSAE, batch: Batch) -> Callable[[], object]:
-    """Logits, sparse vector, dense W_eff and bias, as the state unpacks, from a document's words."""
-    with torch.no_grad():
-        words = model.encode_document(batch.input_ids, batch.attention_mask).sparse_vector
-    return lambda: list(model.decide(words.detach(), CLASSIFY))
-
-
-def sparse_state(model: LexicalSAE, batch: Batch) -> Callable[[], object]:
-    """The same from the sparse code: logits, active words, and the effective weights of those alone."""
-    code = model.encode_sparse(batch.input_ids, batch.attention_mask)
-
-    def run() -> object:
-        state = model.read(code)
-        return state, attribute_code(state, state.logits.argmax(-1), centred=True)
-
-    return run
+@torch.no_grad()
+def state_megabytes(model: LexicalSAE, batch: Batch) -> dict[str, float]:
+    """What a dense and a sparse state of the same texts hold, in megabytes; the head's own weights are in neither."""
+    words = model.encode_document(batch.input_ids, batch.attention_mask).sparse_vector
+    dense = list(model.decide(words, CLASSIFY))
+    sparse = model.read(model.encode_sparse(batch.input_ids, batch.attention_mask))
+    code = sparse.code
+    held = [sparse.logits, sparse.readout, sparse.b_eff, code.ids, code.values, code.positions, code.offsets]
+    sizes = {"dense": dense, "sparse": held}
+    return {side: sum(tensor.nbytes for tensor in tensors) / 2**20 for side, tensors in sizes.items()}

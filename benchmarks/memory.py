@@ -19,8 +19,6 @@ def task(name: str, batch: c.Batch):  # noqa: ANN201
         "whole_head": lambda: c.head_step(model, batch, c.fused_pool),
         "near_step": lambda: c.training_step(model, c.fused_logits(model), [batch]),
         "whole_step": lambda: c.training_step(model, c.fused_logits(model), [batch]),
-        "dense_state": lambda: c.unpacked_state(model, batch),
-        "sparse_state": lambda: c.sparse_state(model, batch),
     }[name]()
 
 

@@ -29,13 +29,24 @@ FEASIBLE_WITHIN = 1.05
 
 
 class DualAscent:
-    """A multiplier that follows a smoothed violation: `log m += step * EMA(violation)`, within `[-clamp, clamp]`.
+    """A multiplier that follows a smoothed violation: `log m += step * EMA(violation)`, within `[lowest, clamp]`.
 
     The first violation is copied into the average, so the multiplier starts to move at once.
     """
 
-    def __init__(self, name: str, *, step: float, smoothing: float, clamp: float, largest: float = math.inf) -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        step: float,
+        smoothing: float,
+        clamp: float,
+        largest: float = math.inf,
+        lowest: float | None = None,
+    ) -> None:
         self.name, self.step_size, self.smoothing, self.clamp, self.largest = name, step, smoothing, clamp, largest
+        self.lowest = -clamp if lowest is None else lowest
+        """log m does not fall below this; minus the clamp if not given."""
         self.log_multiplier = 0.0
         self.violation: float | None = None
         """The smoothed violation; None before the first step."""
@@ -48,7 +59,7 @@ class DualAscent:
     @property
     def is_on_clamp(self) -> bool:
         """Whether the multiplier would go further if it could: above, the constraint is out of reach; below, idle."""
-        return abs(self.log_multiplier) >= self.clamp
+        return self.log_multiplier >= self.clamp or self.log_multiplier <= -self.clamp
 
     def ascend(self, violation: float) -> None:
         """Take in one violation, positive if the constraint is broken."""
@@ -59,7 +70,7 @@ class DualAscent:
         self.violation = kept * (self.violation or 0.0) + (1 - kept) * violation
         was_on_clamp = self.is_on_clamp
         self.log_multiplier += self.step_size * self.violation
-        self.log_multiplier = min(self.clamp, max(-self.clamp, self.log_multiplier))
+        self.log_multiplier = min(self.clamp, max(self.lowest, self.log_multiplier))
         if self.is_on_clamp and not was_on_clamp:
             say = "cannot be met as things are" if self.log_multiplier > 0 else "binds nothing"
             logger.warning("%s sits on its clamp at %.3g: the constraint %s", self.name, self.multiplier, say)
@@ -73,7 +84,15 @@ class DualAscent:
         self.log_multiplier, self.violation = state["log_multiplier"], state["violation"]
 
 
-def per_run(name: str, *, total_steps: int, change_per_run: float, smoothing: float, clamp: float) -> DualAscent:
+def per_run(
+    name: str,
+    *,
+    total_steps: int,
+    change_per_run: float,
+    smoothing: float,
+    clamp: float,
+    lowest: float | None = None,
+) -> DualAscent:
     """Dual ascent on a relative violation whose step is sized by the run.
 
     A constant violation of a tenth moves log m by `change_per_run` over `total_steps`, however many those are. A single
@@ -82,7 +101,7 @@ def per_run(name: str, *, total_steps: int, change_per_run: float, smoothing: fl
     steps = max(1, total_steps)
     horizon = max(1.0, smoothing * steps)
     step = change_per_run / (TYPICAL_VIOLATION * steps)
-    return DualAscent(name, step=step, smoothing=2 / (horizon + 1), clamp=clamp, largest=1.0)
+    return DualAscent(name, step=step, smoothing=2 / (horizon + 1), clamp=clamp, largest=1.0, lowest=lowest)
 
 
 class _TauConfig(PartConfig):
@@ -121,6 +140,9 @@ class GECOController:
         """How far log lambda moves over the constrained phase if the cross-entropy is always a tenth above tau."""
         smoothing: float = Field(default=0.02, ge=0, le=1)
         """Share of the constrained phase over which the violation is averaged."""
+        least: PositiveFloat = 1.0
+        """lambda never falls below this. tau comes from an early part of a short run; a lambda that follows the slack
+        down to nothing would stop the task from being learned there."""
 
         def build(self, *, steps_per_epoch: int, total_steps: int, active_target: float) -> "GECOController":
             del steps_per_epoch
@@ -130,6 +152,7 @@ class GECOController:
                 change_per_run=self.change_per_run,
                 smoothing=self.smoothing,
                 clamp=self.clamp,
+                lowest=math.log(self.least),
             )
             return GECOController(self, dual, active_target, is_relative=True)
 

@@ -48,7 +48,8 @@ def test_an_infeasible_constraint_drives_lambda_to_its_clamp_and_says_so_once(ki
 
 @pytest.mark.parametrize("kind", BOTH)
 def test_slack_drives_lambda_down_and_a_met_constraint_leaves_it(kind):
-    geco, still = controller(kind), controller(kind)
+    free = {"least": 0.01} if kind == "relative_geco" else {}
+    geco, still = controller(kind, **free), controller(kind)
     for _ in range(500):
         geco.step(0.2)
         still.step(0.5)
@@ -79,6 +80,17 @@ def test_the_papers_lambda_hardly_moves_and_ours_does_whatever_the_length_of_the
             ours.step(0.55)
         assert math.log(papers.multiplier) == pytest.approx(0.1 * epochs, rel=0.05)
         assert math.log(ours.multiplier) == pytest.approx(3.0, rel=1e-6)
+
+
+def test_the_relative_lambda_never_stops_the_task_from_being_learned():
+    geco = controller("relative_geco")
+    for _ in range(500):
+        geco.step(0.01)
+    assert geco.multiplier == 1
+    assert not geco.is_on_clamp
+    for _ in range(500):
+        geco.step(2.0)
+    assert geco.multiplier > 1
 
 
 def test_the_relative_form_does_not_care_for_the_scale_of_the_loss():
