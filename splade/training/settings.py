@@ -15,7 +15,7 @@ class TrainingConfig(PartConfig):
 
     max_epochs: int | None = Field(default=None, ge=1)
     """Passes over the training texts that are planned; early stopping may end a run before. null plans as many as give
-    400 steps, at least 2 and at most 20."""
+    300 steps, at least 1 and at most 20."""
     batch_size: int | None = Field(default=32, ge=1)
     """Texts computed at once; halved, with more accumulation, when memory runs out. null means 32, in as large pieces
     as memory allows."""
@@ -80,9 +80,9 @@ class TrainingConfig(PartConfig):
         return self.objective.model_copy(update={"terms": tuple(terms)})
 
     def planned_epochs(self, texts: int) -> int:
-        """Passes over so many texts. Example: 7,251 texts, batch 32, `max_epochs: null` -> 2"""
+        """Passes over so many texts. Example: 7,251 texts, batch 32, `max_epochs: null` -> 1"""
         steps_per_epoch = -(-texts // self.effective_batch)
-        return self.max_epochs or min(20, max(2, round(400 / steps_per_epoch)))
+        return self.max_epochs or min(20, max(1, round(300 / steps_per_epoch)))
 
     @property
     def effective_batch(self) -> int:
