@@ -115,7 +115,29 @@ class _TauConfig(PartConfig):
     """log lambda stays between minus and plus this."""
 
 
-class GECOController:
+class Constraint:
+    """What is weighed by a multiplier that follows its violation."""
+
+    def __init__(self, dual: DualAscent, active_target: float) -> None:
+        self.dual, self.active_target = dual, active_target
+
+    @property
+    def multiplier(self) -> float:
+        """The factor of what is constrained; 1 until the first step."""
+        return self.dual.multiplier
+
+    @property
+    def violation(self) -> float | None:
+        """The smoothed violation that the multiplier follows; None before the first step."""
+        return self.dual.violation
+
+    @property
+    def is_on_clamp(self) -> bool:
+        """Whether the multiplier has nowhere further to go."""
+        return self.dual.is_on_clamp
+
+
+class GECOController(Constraint):
     """Keeps the cross-entropy at tau while the circuit objective is minimised.
 
     Built by `Config`, the papers' form: an absolute violation, and a step of `2 / (steps_per_epoch + 1)`, which is also
@@ -157,24 +179,10 @@ class GECOController:
             return GECOController(self, dual, active_target, is_relative=True)
 
     def __init__(self, config: _TauConfig, dual: DualAscent, active_target: float, *, is_relative: bool) -> None:
-        self.config, self.dual, self.active_target, self.is_relative = config, dual, active_target, is_relative
+        super().__init__(dual, active_target)
+        self.config, self.is_relative = config, is_relative
         self.warmup: list[float] = []
         self.tau: float | None = None
-
-    @property
-    def multiplier(self) -> float:
-        """lambda, the factor of the cross-entropy; 1 until the first constrained step."""
-        return self.dual.multiplier
-
-    @property
-    def violation(self) -> float | None:
-        """The smoothed violation that lambda follows."""
-        return self.dual.violation
-
-    @property
-    def is_on_clamp(self) -> bool:
-        """Whether lambda has nowhere further to go."""
-        return self.dual.is_on_clamp
 
     def record_warmup(self, ce: float) -> None:
         """Note the cross-entropy of a warm-up step, with the label smoothing that the constrained steps will have."""
@@ -234,7 +242,7 @@ class GECOController:
         self.dual.load_state_dict(state)
 
 
-class CountConstraint:
+class CountConstraint(Constraint):
     """Keeps the mean number of active words at a target: `mu * losses.active_surplus(open_prob, target)`.
 
     Dual ascent on `(active - target) / target`, smoothed. `active` is a mean per text (or position), counted exactly,
@@ -259,24 +267,6 @@ class CountConstraint:
                 clamp=self.clamp,
             )
             return CountConstraint(dual, active_target)
-
-    def __init__(self, dual: DualAscent, active_target: float) -> None:
-        self.dual, self.active_target = dual, active_target
-
-    @property
-    def multiplier(self) -> float:
-        """mu, the factor of the surplus; 1 at the start."""
-        return self.dual.multiplier
-
-    @property
-    def violation(self) -> float | None:
-        """Smoothed share of active words above the target; negative below it."""
-        return self.dual.violation
-
-    @property
-    def is_on_clamp(self) -> bool:
-        """Whether mu has nowhere further to go."""
-        return self.dual.is_on_clamp
 
     def step(self, active: float) -> None:
         """One dual step, after one optimiser step: the mean number of active words of all its micro-batches."""

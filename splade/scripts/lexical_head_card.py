@@ -24,7 +24,7 @@ from splade.evaluation.lexical_head import (
 from splade.evaluation.wordnet import WordNet
 from splade.fetch import sha256_of
 from splade.models.backbone import Backbone, load_backbone
-from splade.models.bundled import BUNDLED_PREFIX, bundled_folder
+from splade.models.bundled import resolve_source
 from splade.training.lexical_head import FitReport, OnProgress, save_lexical_head
 from splade.training.lexical_head import fit_lexical_head as fit
 from splade.training.lexical_settings import LexicalHeadSettings
@@ -181,7 +181,7 @@ def _rounded(scores: dict[str, Any]) -> dict[str, Any]:
 
 def fingerprints(encoder: str, backbone: Backbone) -> dict[str, str]:
     """Hashes of the weights and the tokenizer the head belongs to: of their files, or of what a hub name loaded."""
-    folder = bundled_folder(encoder) if encoder.startswith(BUNDLED_PREFIX) else Path(encoder)
+    folder = Path(resolve_source(encoder))
     files = [folder / name for name in ("model.safetensors", "tokenizer.json")]
     if all(file.is_file() for file in files):
         return {f"{file.name} sha256": sha256_of(file) for file in files}

@@ -10,6 +10,7 @@ After every epoch the averaged weights are scored on the validation texts, and k
 holds everything that changes, so that a run that was killed goes on bit for bit.
 """
 
+import functools
 import hashlib
 import json
 import logging
@@ -371,6 +372,7 @@ class Trainer:
         if is_interrupted:
             raise Interrupted(f"stopped after step {self.step} of {self.planned_steps}")
 
+    @functools.cached_property
     def data_digest(self) -> str:
         """A hash of the texts that are learned from and validated on, as tokens, in order."""
         tokens = [self.train.texts.ids, self.validation.texts.ids]
@@ -390,12 +392,12 @@ class Trainer:
             "warmup_validations": [list(pair) for pair in self.warmup_validations],
             "micro_batch": self.micro.size,
             "random": random_state(),
-            "data": self.data_digest(),
+            "data": self.data_digest,
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on from a checkpoint of a run with the same settings and data; other data is refused."""
-        if state["data"] != self.data_digest():
+        if state["data"] != self.data_digest:
             raise ValueError(
                 "the data is not what the run began with, so rows it learned from may be tested on; restore the data, "
                 "or start a new run in another output_dir"

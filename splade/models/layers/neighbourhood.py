@@ -142,7 +142,7 @@ class _NearProducts(torch.autograd.Function):
         (grad,) = grads
         hidden, weight, words = ctx.saved_tensors
         wants_hidden, wants_weight, _ = ctx.needs_input_grad
-        grad = grad.masked_fill(words == NOBODY, 0.0)
+        # Where nobody is spoken for, `near_logits` fills in -inf, so the gradient is zero there.
         grad_hidden = torch.zeros_like(hidden) if wants_hidden else None
         grad_weight = torch.zeros_like(weight) if wants_weight else None
         # Most positions won nothing that counts: only the others are computed.
