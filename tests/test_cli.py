@@ -34,10 +34,7 @@ def run(monkeypatch, capsys):
 
 @pytest.fixture
 def encoder(tmp_path):
-    folder = tmp_path / "encoder"
-    tiny.masked_lm().save_pretrained(folder)
-    tiny.wordpiece().save_pretrained(folder)
-    return folder
+    return tiny.saved_encoder(tmp_path / "encoder")
 
 
 @pytest.fixture

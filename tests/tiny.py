@@ -21,6 +21,9 @@ CORPUS = [
     "Muslim Muslims muslim churches and cities, happy or unhappy people!",
 ] * 8
 
+GOOD = ["a good film", "the acting was wonderful", "great plot and good acting", "a very good movie"]
+BAD = ["a bad film", "the acting was terrible", "awful plot and boring acting", "a very boring movie"]
+
 _WIDTHS = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 48}
 FAMILIES: dict[str, dict] = {
     "bert": _WIDTHS,
@@ -98,6 +101,13 @@ def masked_lm(family: str = "bert", vocab_size: int | None = None, seed: int = 0
             else:
                 parameter.add_(0.1 * torch.randn_like(parameter))
     return model.eval()
+
+
+def saved_encoder(folder):
+    """A folder as `model.name` may give it: a tiny masked LM with its tokenizer."""
+    masked_lm().save_pretrained(folder)
+    wordpiece().save_pretrained(folder)
+    return folder
 
 
 def backbone(family: str = "bert", **settings) -> Backbone:

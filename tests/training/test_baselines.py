@@ -9,17 +9,12 @@ from splade.models.dense import DenseClassifier
 from splade.pipelines import run_baselines, run_experiment
 from splade.training.baselines import dense_twin, tfidf_baseline
 from tests import tiny
-
-GOOD = ["a good film", "the acting was wonderful", "great plot and good acting", "a very good movie"]
-BAD = ["a bad film", "the acting was terrible", "awful plot and boring acting", "a very boring movie"]
+from tests.tiny import BAD, GOOD
 
 
 @pytest.fixture
 def encoder(tmp_path):
-    folder = tmp_path / "encoder"
-    tiny.masked_lm().save_pretrained(folder)
-    tiny.wordpiece().save_pretrained(folder)
-    return folder
+    return tiny.saved_encoder(tmp_path / "encoder")
 
 
 @pytest.fixture

@@ -5,9 +5,8 @@ from splade.data.batches import tokenise
 from splade.models.config import ModelConfig
 from splade.training.calibrate import open_about
 from tests import tiny
+from tests.tiny import BAD, GOOD
 
-GOOD = ["a good film", "the acting was wonderful", "great plot and good acting", "a very good movie"]
-BAD = ["a bad film", "the acting was terrible", "awful plot and boring acting", "a very boring movie"]
 TEXTS = (GOOD + BAD) * 6
 
 

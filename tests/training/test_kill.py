@@ -11,16 +11,12 @@ import pytest
 
 from splade.fetch import sha256_of
 from tests import tiny
-
-GOOD = ["a good film", "the acting was wonderful", "great plot and good acting", "a very good movie"]
-BAD = ["a bad film", "the acting was terrible", "awful plot and boring acting", "a very boring movie"]
+from tests.tiny import BAD, GOOD
 
 
 @pytest.fixture
 def experiment(tmp_path):
-    encoder = tmp_path / "encoder"
-    tiny.masked_lm().save_pretrained(encoder)
-    tiny.wordpiece().save_pretrained(encoder)
+    encoder = tiny.saved_encoder(tmp_path / "encoder")
     rows = [f"{text} {i},{label}" for i in range(12) for texts, label in ((GOOD, 1), (BAD, 0)) for text in texts]
     (tmp_path / "reviews.csv").write_text("\n".join(["text,label", *rows]) + "\n")
     config = tmp_path / "run.yaml"

@@ -15,9 +15,8 @@ from splade.training.settings import TrainingConfig
 from splade.training.stopping import EpochScores, Selection
 from splade.training.tasks import IGNORED, Documents, Positions
 from tests import tiny
+from tests.tiny import BAD, GOOD
 
-GOOD = ["a good film", "the acting was wonderful", "great plot and good acting", "a very good movie"]
-BAD = ["a bad film", "the acting was terrible", "awful plot and boring acting", "a very boring movie"]
 TEXTS, LABELS = (GOOD + BAD) * 4, ([0] * 4 + [2] * 4) * 4
 GOLDEN = Path(__file__).parent / "golden_curves.json"
 
