@@ -11,6 +11,7 @@ from splade.scripts.fit_lexical_head import fit_lexical_head
 from splade.scripts.run_baselines import baselines
 from splade.scripts.run_experiment import train, train_and_show
 from splade.scripts.run_names import names
+from splade.scripts.run_sweep import sweep
 
 QUICKSTART = "quickstart"
 """Name of the experiment; only a run of this name is replaced."""
@@ -75,6 +76,7 @@ def explain(
 
 app.command()(baselines)
 app.command()(names)
+app.command()(sweep)
 app.command()(fit_lexical_head)
 
 

@@ -92,6 +92,17 @@ class Vocabulary:
         ]
         return torch.tensor(readable, device="cpu") & self.feature_mask
 
+    @cached_property
+    def joins_mask(self) -> tuple[Bool[Tensor, " V"], Bool[Tensor, " V"]]:
+        """Tokens that go on with a word before them, and tokens that a word can go on after: `##ing`, `sing`.
+
+        Punctuation does neither. Some tokenizers spell a word the same way in the middle of another and at the start
+        of a text, so it takes both neighbours to tell that a token is a part of a word.
+        """
+        goes_on = [not begins and surface[:1].isalnum() for surface, begins in self._surfaces]
+        is_open = [surface[-1:].isalnum() for surface, _ in self._surfaces]
+        return torch.tensor(goes_on, device="cpu") & self.feature_mask, torch.tensor(is_open, device="cpu")
+
     def find(self, word: str) -> WordMatch:
         """The dimensions of a word: with and without a leading space, in any case, singular and regular plural.
 

@@ -10,6 +10,7 @@ ROOT = Path(__file__).parent.parent / "splade"
 LAYERS: list[list[str]] = [
     ["cli"],
     ["scripts"],
+    ["sweep"],
     ["pipelines"],
     ["config.load"],
     ["recipes"],

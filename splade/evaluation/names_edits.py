@@ -69,8 +69,8 @@ class Claim:
         return Probe(text, self.word.dimension, self.reading.label)
 
     def falls(self, response: Response) -> bool:
-        """Whether at most a fifth of the contribution is left, of the same sign."""
-        return response.contribution / self.word.contribution <= KEPT
+        """Whether at most a fifth of the contribution is left; one that turned to the other side has not gone."""
+        return abs(response.contribution) <= KEPT * abs(self.word.contribution)
 
 
 def weighed(items: Iterable[tuple[float, bool]]) -> Rate:

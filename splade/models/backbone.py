@@ -86,6 +86,11 @@ class Backbone(nn.Module):
         return self.decoder.weight.new_zeros(self.vocab_size) if bias is None else bias
 
     @property
+    def encoder_width(self) -> int:
+        """E, the width of the encoder's states."""
+        return int(self.config.hidden_size)
+
+    @property
     def width(self) -> int:
         """D, the width of the vectors that the decoder multiplies."""
         return self.decoder.weight.shape[1]

@@ -28,6 +28,8 @@ from splade.vocab import DimensionTable, Vocabulary
 
 CLASSIFY, TAG = "classify", "tag"
 
+EncoderStates = Float[Tensor, "B L E"]
+
 
 @dataclass(frozen=True)
 class EncodedSequence:
@@ -62,7 +64,7 @@ class LexicalSAE(nn.Module):
         self.dimensions = DimensionTable(vocabulary, senses)
         size = len(self.dimensions)
         self.expander = config.expander.build(backbone.width, vocabulary) if config.expander else None
-        self.neighbourhood = config.neighbourhood.build(backbone.vocab_size) if config.neighbourhood else None
+        self.neighbourhood = config.neighbourhood.build(vocabulary) if config.neighbourhood else None
         self.gate: Gate = config.gate.build(size)
         self.gate.close(~self.dimensions.feature_mask)
         if config.neighbourhood:
@@ -100,7 +102,7 @@ class LexicalSAE(nn.Module):
         """What a new model takes from its pretrained decoder: who is near to whom, and where word vectors start."""
         rows = self.backbone.decoder.weight.detach()
         if self.neighbourhood is not None:
-            self.neighbourhood.choose(rows, self.dimensions.vocabulary)
+            self.neighbourhood.choose(rows)
         if self.expander is not None:
             rows = torch.cat([rows, rows[self.expander.token_ids].repeat_interleave(self.expander.num_senses - 1, 0)])
         for name in self.heads:
@@ -121,15 +123,26 @@ class LexicalSAE(nn.Module):
         """Longest text in tokens: the config's wish within the backbone's limit."""
         return min(self.config.max_length, self.backbone.max_tokens)
 
-    def word_logits(self, input_ids: TokenIds, attention_mask: Bool[Tensor, "B L"]) -> Float[Tensor, "B L V"]:
+    def word_logits(
+        self, input_ids: TokenIds, attention_mask: Bool[Tensor, "B L"], states: EncoderStates | None = None
+    ) -> Float[Tensor, "B L V"]:
         """Logit of every dimension at every position; -inf at padding, which no gate opens."""
-        hidden = self.backbone.hidden(input_ids, attention_mask)
+        hidden = self._hidden(input_ids, attention_mask, states)
         return self.projection.everywhere(hidden, input_ids, attention_mask)
 
-    def encode(self, input_ids: TokenIds, attention_mask: TokenMask) -> EncodedSequence:
-        """Strength of every word at every position, with the gate's own account of it."""
+    def _hidden(self, input_ids: TokenIds, mask: Bool[Tensor, "B L"], states: EncoderStates | None) -> EncoderStates:
+        """What the decoder multiplies, from the encoder's states where the caller has them."""
+        return self.backbone.hidden(input_ids, mask) if states is None else self.backbone.transform(states)
+
+    def encode(
+        self, input_ids: TokenIds, attention_mask: TokenMask, states: EncoderStates | None = None
+    ) -> EncodedSequence:
+        """Strength of every word at every position, with the gate's own account of it.
+
+        `states` are `backbone.encoder_states` of the same input, if they are there already.
+        """
         mask = attention_mask.bool()
-        logits = self.word_logits(input_ids, mask)
+        logits = self.word_logits(input_ids, mask, states)
         gate = self.gate(logits)
         return EncodedSequence(self.topk(self.saturation(gate.activated)), gate, logits)
 
@@ -137,19 +150,21 @@ class LexicalSAE(nn.Module):
         """Strength of every word at every position."""
         return self.encode(input_ids, attention_mask).sparse_sequence
 
-    def encode_document(self, input_ids: TokenIds, attention_mask: TokenMask) -> EncodedDocument:
-        """Strength of every word in the document.
+    def encode_document(
+        self, input_ids: TokenIds, attention_mask: TokenMask, states: EncoderStates | None = None
+    ) -> EncodedDocument:
+        """Strength of every word in the document; `states` as in `encode`.
 
         Gate and saturation are non-decreasing, so pooling logits first gives the same strengths as pooling
         strengths, and neither gate nor penalties ever see [B, L, V].
         """
         if not self._pools_logits_first:
-            encoded = self.encode(input_ids, attention_mask)
+            encoded = self.encode(input_ids, attention_mask, states)
             # Every field is non-decreasing in the logit, so its maximum is what the greatest logit gives.
             gate = GateOutput(*(field.amax(1) for field in encoded.gate))
             pooled = self.pool(encoded.sparse_sequence, attention_mask.bool())
             return EncodedDocument(pooled, gate, encoded.logits.amax(1))
-        logits = self.max_logits(input_ids, attention_mask)
+        logits = self.max_logits(input_ids, attention_mask, states)
         gate = self.gate(logits)
         return EncodedDocument(self.saturation(gate.activated), gate, logits)
 
@@ -192,10 +207,12 @@ class LexicalSAE(nn.Module):
         at, words, _, positions = (field[is_open] for field in found)
         return SparseCode.from_entries(at, words, values[is_open], positions, (rows, len(self.dimensions)))
 
-    def max_logits(self, input_ids: TokenIds, attention_mask: TokenMask) -> Float[Tensor, "B V"]:
+    def max_logits(
+        self, input_ids: TokenIds, attention_mask: TokenMask, states: EncoderStates | None = None
+    ) -> Float[Tensor, "B V"]:
         """Greatest logit of every dimension over the real positions, sense slots included."""
         mask = attention_mask.bool()
-        return self.projection.pooled(self.backbone.hidden(input_ids, mask), input_ids, mask)
+        return self.projection.pooled(self._hidden(input_ids, mask, states), input_ids, mask)
 
     @property
     def _pools_logits_first(self) -> bool:

@@ -84,19 +84,18 @@ class Projection:
         self, hidden: Float[Tensor, "B L D"], input_ids: Int[Tensor, "B L"], chosen: Bool[Tensor, "B L"]
     ) -> Candidates:
         """The words of each chosen position that can open, a row per position; for inference."""
-        states, ids, at = hidden[chosen], input_ids[chosen], chosen.nonzero()[:, 1]
+        states, at = hidden[chosen], chosen.nonzero()[:, 1]
         plain_opening = self._plain_opening()
         if self.neighbourhood is None:
             weight, bias = self.backbone.decoder.weight, self.backbone.decoder_bias
             rows, words, logits = open_logits(states, weight, bias, plain_opening)
         else:
-            real = torch.ones_like(ids, dtype=torch.bool)
-            near = self.neighbourhood.words(ids, real).sort(-1).values
+            near = self.neighbourhood.words(input_ids, chosen)[chosen].sort(-1).values
             rows, words, logits, _ = self._open_near(self._near(states, near)[:, None], near[:, None], plain_opening)
         found = Candidates(rows, words, logits, at[rows])
         if self.expander is None:
             return found
-        slots = self._slots(states, ids, torch.ones_like(ids, dtype=torch.bool))
+        slots = self._slots(hidden, input_ids, chosen)[chosen]
         return self._with_slots(found, slots, at[:, None, None].expand(slots.shape))
 
     def _opening(self) -> Float[Tensor, " W"]:
@@ -123,8 +122,8 @@ class Projection:
         return Candidates(at[0], words[at], logits[at], at[1])
 
     def _slots(
-        self, hidden: Float[Tensor, "*batch D"], input_ids: Int[Tensor, "*batch"], real: Bool[Tensor, "*batch"]
-    ) -> Float[Tensor, "*batch K M"]:
+        self, hidden: Float[Tensor, "B L D"], input_ids: Int[Tensor, "B L"], real: Bool[Tensor, "B L"]
+    ) -> Float[Tensor, "B L K M"]:
         """Logits of the sense slots of the split words; -inf at padding and out of reach."""
         assert self.expander is not None
         split = self.expander.token_ids

@@ -13,10 +13,11 @@ from splade.models.layers.neighbourhood import Neighbourhood
 from splade.models.layers.saturation import Log1p
 from splade.training.optim import AdamWEMA
 from splade.training.settings import TrainingConfig
+from splade.training.tutor import Tutor
 
 
 def anchored() -> Recipe:
-    """Neighbourhoods tie names to the text; a calibrated JumpReLU; the number of words is a constraint."""
+    """Neighbourhoods tie names to the text; a tutor helps the encoder learn; the number of words is a constraint."""
     model = ModelConfig(
         neighbourhood=Neighbourhood.Config(words_per_token=16),
         gate=JumpReLUGate.Config(initial_threshold=0.1, kernel="rectangle", offset=True),
@@ -25,8 +26,9 @@ def anchored() -> Recipe:
         head=ReluHead.Config(start_from_embeddings=True),
     )
     training = TrainingConfig(
-        active_target=40.0,
+        active_target=50.0,
         calibrated_start=1.0,
+        tutor=Tutor.Config(),
         learning_rate=1e-4,
         head_rate=10.0,
         gate_rate=50.0,
@@ -36,7 +38,7 @@ def anchored() -> Recipe:
         controller=GECOController.RelativeConfig(),
         objective=Objective.Config(
             terms=(
-                OwnWords.Config(weight=0.3),
+                OwnWords.Config(weight=0.1, margin=0.3),
                 CompletenessKL.Config(weight=0.1),
                 SeparationContrastive.Config(weight=0.1),
             ),

@@ -1,8 +1,7 @@
 """One training loop, for documents and for tagged positions.
 
 An optimiser step:
-1. the batch in pieces that fit in memory; each is encoded and decided on, and its loss sent backward;
-   warm-up: loss = CE; constrained: loss = objective + lambda * CE; with a count constraint, + mu * surplus;
+1. the batch in pieces that fit in memory; each is encoded and decided on, and its loss sent backward (`criterion`);
 2. gradients centralised if wanted, clipped, one step of the optimiser;
 3. the controllers see the step's cross-entropy and active words.
 
@@ -18,28 +17,25 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy
 
-from splade.circuits.geco import ce_at_accuracy
-from splade.circuits.losses import active_surplus
-from splade.circuits.objective import ObjectiveOutput
-from splade.circuits.terms import StepView
+from splade.circuits.geco import GECOController, ce_at_accuracy
 from splade.data.batches import length_buckets, shuffled_buckets
 from splade.models.lexical_sae import LexicalSAE
 from splade.progress import OnStep, Step, silent
 from splade.training.batch_size import MicroBatches, automatic_size
 from splade.training.calibrate import open_about
+from splade.training.criterion import NOTHING, Criterion, PieceLoss
 from splade.training.lr_range import as_found, lr_range_test
 from splade.training.optim import Optimiser, ParameterGroup, at_rate, centralise_gradients
 from splade.training.random_state import chance_as_found, random_state, restore_random_state
 from splade.training.settings import TrainingConfig
 from splade.training.stopping import EpochScores, Selection
-from splade.training.tasks import Encoded, Task
+from splade.training.tasks import Task
 
 logger = logging.getLogger(__name__)
 
@@ -70,15 +66,6 @@ class Callbacks:
     """Asked after every step: whether to save and stop."""
 
 
-class PieceLoss(NamedTuple):
-    """What one piece of a batch gave, as plain numbers, with its share of the batch."""
-
-    share: float
-    ce: float
-    active: float
-    terms: dict[str, float]
-
-
 class Trainer:
     """A model, what it learns from, and all that changes while it learns."""
 
@@ -98,19 +85,12 @@ class Trainer:
         self.model, self.train, self.validation = model, train, validation
         self.settings, self.seed, self.callbacks = settings, seed, callbacks or Callbacks()
         device = next(model.parameters()).device
-        self.objective = settings.asked_of_circuits().build(len(model.dimensions), len(model.labels[train.head]))
-        self.objective.to(device)
         self.steps_per_epoch = math.ceil(len(train.texts) / settings.effective_batch)
         self.max_epochs = settings.planned_epochs(len(train.texts))
         self.planned_steps = self.steps_per_epoch * self.max_epochs
         self.warmup_steps = round(settings.warmup_fraction * self.planned_steps)
-        constrained = max(1, self.planned_steps - self.warmup_steps)
-        self.geco = settings.controller.build(
-            steps_per_epoch=self.steps_per_epoch, total_steps=constrained, active_target=settings.active_target
-        )
-        self.count = settings.count and settings.count.build(
-            total_steps=self.planned_steps, active_target=settings.active_target
-        )
+        steps = (self.steps_per_epoch, max(1, self.planned_steps - self.warmup_steps), self.planned_steps)
+        self.criterion = Criterion(model, train.head, settings, steps).to(device)
         self.micro = MicroBatches(settings.batch_size or settings.effective_batch)
         self.selection = Selection(settings.patience)
         self.best_weights: dict[str, Tensor] = {}
@@ -126,6 +106,11 @@ class Trainer:
         """The optimiser; there after `prepare` or `load_state_dict`."""
         assert self._optimiser is not None, "prepare() comes first"
         return self._optimiser
+
+    @property
+    def geco(self) -> GECOController:
+        """What holds the cross-entropy while circuits are asked for."""
+        return self.criterion.geco
 
     @property
     def epoch(self) -> int:
@@ -163,11 +148,11 @@ class Trainer:
         self._optimiser = settings.optimiser.build(self._groups(rate), self.planned_steps)
 
     def _groups(self, rate: float) -> list[ParameterGroup]:
-        """Every parameter that learns, once: encoder, gate, and the rest (expander, pool, heads, objective)."""
+        """Every parameter that learns, once: encoder, gate, and the rest (expander, pool, heads, criterion)."""
         settings, model = self.settings, self.model
         backbone = {id(p) for p in model.backbone.parameters()}
         gate = {id(p) for p in model.gate.parameters()}
-        learning = [p for p in (*model.parameters(), *self.objective.parameters()) if p.requires_grad]
+        learning = [p for p in (*model.parameters(), *self.criterion.parameters()) if p.requires_grad]
         rest = [p for p in learning if id(p) not in backbone | gate]
         groups = [
             ParameterGroup("encoder", [p for p in learning if id(p) in backbone], rate),
@@ -185,7 +170,7 @@ class Trainer:
             self.model.zero_grad(set_to_none=True)
 
         self.model.train()
-        with as_found([self.model, self.objective]), chance_as_found():
+        with as_found([self.model, self.criterion]), chance_as_found():
             return automatic_size(self.settings.effective_batch, step, next(self.model.parameters()).device)
 
     def _found_rate(self) -> float:
@@ -197,9 +182,10 @@ class Trainer:
                 raise Interrupted("stopped before the first step")
             self.callbacks.on_step(Step("finding a learning rate", i + 1, 100))
             encoded = self.train.encode(self.model, batches[i % len(batches)][: self.micro.size])
-            return self._cross_entropy(self.model.decide(encoded.sparse_vector, self.train.head).logits, encoded.labels)
+            logits = self.model.decide(encoded.sparse_vector, self.train.head).logits
+            return self.criterion.cross_entropy(logits, encoded.labels)
 
-        found = lr_range_test(loss_step, at_rate(self._groups(1.0), RANGE_TEST_RATE), [self.model, self.objective])
+        found = lr_range_test(loss_step, at_rate(self._groups(1.0), RANGE_TEST_RATE), [self.model, self.criterion])
         self.callbacks.on_record({"event": "learning rate found", "lr": found.lr})
         return found.lr
 
@@ -211,7 +197,7 @@ class Trainer:
     def _finish_epoch(self) -> None:
         """The steps that are left of this epoch."""
         self.model.train()
-        self.objective.train()
+        self.criterion.train()
         epoch = self.epoch
         for rows in self._order(epoch)[self.step % self.steps_per_epoch :]:
             if self.step == self.warmup_steps and self.geco.tau is None:
@@ -220,7 +206,7 @@ class Trainer:
             # After the last step the epoch is not over: it is still to be validated.
             if self.epoch == epoch:
                 self._save_if_asked()
-        self.objective.end_of_epoch()
+        self.criterion.objective.end_of_epoch()
 
     def _end_warmup(self) -> None:
         wanted = self.settings.target_accuracy
@@ -228,8 +214,8 @@ class Trainer:
             with self.optimiser.averaged_weights():
                 self._score(self.epoch)
             self.model.train()
-            self.objective.train()
-        if self.objective.terms:
+            self.criterion.train()
+        if self.criterion.objective.terms:
             self.geco.finish_warmup(ce_at_accuracy(wanted, self.warmup_validations) if wanted else None)
 
     def _take_step(self, rows: list[int]) -> None:
@@ -241,61 +227,24 @@ class Trainer:
             head = {id(p) for p in self.model.heads.parameters()}
             centralise_gradients(p for p in self.model.parameters() if id(p) not in head)
         optimiser.step()
-        ce = sum(piece.share * piece.ce for piece in pieces)
-        active = sum(piece.share * piece.active for piece in pieces)
-        if self.is_constrained and self.objective.terms:
-            self.geco.step(ce, active)
-        else:
-            self.geco.record_warmup(ce)
-        if self.count is not None:
-            self.count.step(active)
+        seen = self.criterion.end_of_step(pieces, is_constrained=self.is_constrained)
         self.step += 1
-        self._tell(ce, active, _mean_terms(pieces))
+        self._tell(seen)
 
     def _backward(self, rows: list[int], samples: int) -> PieceLoss:
         """Loss of one piece, times its share of the batch's samples, sent backward."""
         share = self.train.samples(rows) / max(1, samples)
         if share == 0:
-            return PieceLoss(0.0, 0.0, 0.0, {})
+            return NOTHING
         encoded = self.train.encode(self.model, rows)
-        decision = self.model.decide(encoded.sparse_vector, self.train.head)
-        ce = self._cross_entropy(decision.logits, encoded.labels)
-        loss, terms = ce, {}
-        if self.is_constrained and self.objective.terms:
-            asked = self._ask(encoded.sample(max(1, round(share * self.settings.positions_per_step))))
-            loss = asked.total + self.geco.multiplier * ce
-            terms = {name: value.item() for name, value in asked.values.items()}
-        if self.count is not None:
-            # Nothing is asked of a batch that is below the target: the multiplier lags, and would push on.
-            surplus = active_surplus(encoded.gate.open_prob, self.settings.active_target).relu()
-            loss = loss + self.count.multiplier * surplus
+        loss, seen = self.criterion.loss(self.model, encoded, share=share, is_constrained=self.is_constrained)
         if not torch.isfinite(loss):
             raise FloatingPointError(
-                f"the loss became {loss.item()} at step {self.step + 1} (cross-entropy {ce.item()}, terms {terms}); "
+                f"the loss became {loss.item()} at step {self.step + 1} (cross-entropy {seen.ce}, terms {seen.terms}); "
                 "lower training.learning_rate or the rates of head and gate"
             )
         (loss * share).backward()
-        active = (encoded.sparse_vector.detach() > 0).sum(-1).float().mean()
-        return PieceLoss(share, ce.item(), active.item(), terms)
-
-    def _cross_entropy(self, logits: Tensor, labels: Tensor) -> Tensor:
-        return cross_entropy(logits, labels, label_smoothing=self.settings.label_smoothing)
-
-    def _ask(self, encoded: Encoded) -> ObjectiveOutput:
-        """The circuit objective of samples, decided on without random masking."""
-        head = self.model.heads[self.train.head]
-        gate = self.model.gate
-        view = StepView(
-            head(encoded.sparse_vector),
-            encoded.gate,
-            encoded.labels,
-            head,
-            gate.thresholds(),
-            excess=encoded.logits - gate.openings(),
-            own=encoded.own,
-            candidates=encoded.logits.isfinite() if self.model.neighbourhood is not None else None,
-        )
-        return self.objective(view)
+        return seen
 
     def _validate(self) -> None:
         """Score the averaged weights of the epoch that just ended, and keep them if they are the best."""
@@ -316,27 +265,9 @@ class Trainer:
             }
         )
 
-    @torch.no_grad()
     def _score(self, epoch: int) -> EpochScores:
         """Validation of the weights that the model holds; in the warm-up, noted for `target_accuracy`."""
-        self.model.eval()
-        self.objective.eval()
-        sums: dict[str, float] = {}
-        samples = 0
-        for rows in length_buckets(self.validation.texts, 64):
-            count = self.validation.samples(rows)
-            if count == 0:
-                continue
-            encoded = self.validation.encode(self.model, rows)
-            logits = self.model.heads[self.train.head](encoded.sparse_vector).logits
-            found = {name: value.item() for name, value in self._ask(encoded).values.items()}
-            found["ce"] = self._cross_entropy(logits, encoded.labels).item()
-            found["accuracy"] = (logits.argmax(-1) == encoded.labels).float().mean().item()
-            found["active_words"] = (encoded.sparse_vector > 0).sum(-1).float().mean().item()
-            for name, value in found.items():
-                sums[name] = sums.get(name, 0.0) + count * value
-            samples += count
-        means = {name: value / max(1, samples) for name, value in sums.items()}
+        means = self.criterion.validate(self.model, self.validation)
         ce, accuracy, active = (means.pop(name) for name in ("ce", "accuracy", "active_words"))
         if not math.isfinite(ce):
             raise FloatingPointError(f"the validation loss is {ce} after epoch {epoch}; lower training.learning_rate")
@@ -345,22 +276,23 @@ class Trainer:
         if not was_asked:
             self.warmup_validations.append((accuracy, ce))
         is_feasible = self.geco.tau is None or self.geco.is_feasible(ce)
-        score = self.objective.score(means) if self.objective.terms else ce
+        objective = self.criterion.objective
+        score = objective.score(means) if objective.terms else ce
         return EpochScores(epoch, ce, accuracy, active, score, was_asked, is_feasible)
 
-    def _tell(self, ce: float, active: float, terms: dict[str, float]) -> None:
-        record: Record = {"step": self.step, "ce": ce, "active_words": active, "lambda": self.geco.multiplier, **terms}
+    def _tell(self, seen: PieceLoss) -> None:
+        criterion = self.criterion
+        figures: Record = {"ce": seen.ce, "active_words": seen.active, "lambda": self.geco.multiplier, **seen.terms}
         if self.geco.violation is not None:
-            record["violation"] = self.geco.violation
-        if self.count is not None:
-            record["mu"] = self.count.multiplier
-        record["rates"] = self.optimiser.learning_rates()
-        self.callbacks.on_record(record)
-        phase = "circuits" if self.step > self.warmup_steps and self.objective.terms else "warm-up"
-        figures = {"loss": ce, "active words": active, **terms}
+            figures["violation"] = self.geco.violation
+        if criterion.count is not None:
+            figures["mu"] = criterion.count.multiplier
+        self.callbacks.on_record({"step": self.step, **figures, "rates": self.optimiser.learning_rates()})
+        phase = "circuits" if self.step > self.warmup_steps and criterion.objective.terms else "warm-up"
+        shown = {"loss": seen.ce, "active words": seen.active, **seen.terms}
         if phase == "circuits":
-            figures["λ"] = self.geco.multiplier
-        self.callbacks.on_step(Step(f"training ({phase})", self.step, self.planned_steps, figures))
+            shown["λ"] = self.geco.multiplier
+        self.callbacks.on_step(Step(f"training ({phase})", self.step, self.planned_steps, shown))
 
     def _save_if_asked(self) -> None:
         """A checkpoint when it is time for one, or when somebody wants the run to stop."""
@@ -380,13 +312,14 @@ class Trainer:
 
     def state_dict(self) -> dict[str, Any]:
         """Everything that changes over a run."""
+        count = self.criterion.count
         return {
             "step": self.step,
             "model": self.model.state_dict(),
-            "objective": self.objective.state_dict(),
-            "optimiser": self.optimiser.state_dict(),
+            "criterion": self.criterion.state_dict(),
             "geco": self.geco.state_dict(),
-            "count": self.count.state_dict() if self.count is not None else None,
+            "count": count.state_dict() if count is not None else None,
+            "optimiser": self.optimiser.state_dict(),
             "selection": self.selection.state_dict(),
             "best_weights": self.best_weights,
             "warmup_validations": [list(pair) for pair in self.warmup_validations],
@@ -404,13 +337,13 @@ class Trainer:
             )
         self.step = state["step"]
         self.model.load_state_dict(state["model"])
-        self.objective.load_state_dict(state["objective"])
+        self.criterion.load_state_dict(state["criterion"])
         # The rate is in the state: a range test is not run twice.
         self._optimiser = self.settings.optimiser.build(self._groups(1.0), self.planned_steps)
         self._optimiser.load_state_dict(state["optimiser"])
         self.geco.load_state_dict(state["geco"])
-        if self.count is not None:
-            self.count.load_state_dict(state["count"])
+        if self.criterion.count is not None:
+            self.criterion.count.load_state_dict(state["count"])
         self.selection.load_state_dict(state["selection"])
         self.best_weights = dict(state["best_weights"])
         self.warmup_validations = [(accuracy, ce) for accuracy, ce in state["warmup_validations"]]
@@ -422,12 +355,6 @@ def _copy_of(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The tensors as they are now; what is shared (a tied decoder) stays shared."""
     copies = {tensor.data_ptr(): tensor.detach().clone() for tensor in state.values()}
     return {name: copies[tensor.data_ptr()] for name, tensor in state.items()}
-
-
-def _mean_terms(pieces: list[PieceLoss]) -> dict[str, float]:
-    asked = [piece for piece in pieces if piece.terms]
-    names = asked[0].terms if asked else {}
-    return {name: sum(piece.share * piece.terms[name] for piece in asked) for name in names}
 
 
 def _freeze_embeddings(model: LexicalSAE) -> None:

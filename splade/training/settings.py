@@ -8,6 +8,7 @@ from splade.circuits.geco import ControllerConfig, CountConstraint, GECOControll
 from splade.circuits.objective import Objective
 from splade.part import PartConfig, Shorthand
 from splade.training.optim import AdamWEMA, OptimiserConfig
+from splade.training.tutor import Tutor
 
 
 class TrainingConfig(PartConfig):
@@ -43,6 +44,8 @@ class TrainingConfig(PartConfig):
     """Active words per text (per position when tagging) that the count constraint and a sparsity-aware tau aim at."""
     count: CountConstraint.Config | None = None
     """Hold the mean number of active words at `active_target`; null does not."""
+    tutor: Tutor.Config | None = None
+    """A plain classifier on the encoder's states that helps it learn, and is thrown away; null has none."""
     warmup_fraction: float = Field(default=0.2, ge=0, le=1)
     """Share of the planned steps that learn the task alone, before circuits are asked for."""
     controller: ControllerConfig = GECOController.Config()

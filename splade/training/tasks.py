@@ -27,6 +27,8 @@ class Encoded:
     own: Bool[Tensor, "N V"]
     """Words that stand in the text (at the position), if they may be features."""
     labels: Int[Tensor, " N"]
+    states: Float[Tensor, "N E"]
+    """The encoder's state of each: the mean over a document's tokens, or that of the position itself."""
 
     def sample(self, most: int) -> "Encoded":
         """At most so many of the samples, drawn at random."""
@@ -39,6 +41,7 @@ class Encoded:
             self.logits[some],
             self.own[some],
             self.labels[some],
+            self.states[some],
         )
 
 
@@ -74,12 +77,15 @@ class Documents:
     def encode(self, model: LexicalSAE, rows: Sequence[int]) -> Encoded:
         device = next(model.parameters()).device
         batch = self.texts.batch(rows)
-        input_ids = batch.input_ids.to(device)
-        document = model.encode_document(input_ids, batch.attention_mask.to(device))
+        input_ids, mask = batch.input_ids.to(device), batch.attention_mask.to(device)
+        states = model.backbone.encoder_states(input_ids, mask.bool())
+        document = model.encode_document(input_ids, mask, states)
         own = torch.zeros_like(document.sparse_vector, dtype=torch.bool).scatter_(1, input_ids, True)
         # Where another sense of the word was picked, its own dimension cannot open.
         own &= ~model.gate.closed & document.logits.isfinite()
-        return Encoded(document.sparse_vector, document.gate, document.logits, own, self.labels[batch.rows].to(device))
+        labels = self.labels[batch.rows].to(device)
+        mean_state = (states * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
+        return Encoded(document.sparse_vector, document.gate, document.logits, own, labels, mean_state)
 
 
 @dataclass(frozen=True)
@@ -100,10 +106,11 @@ class Positions:
         for i, row in enumerate(rows):
             labels[i, : len(self.tags[row])] = torch.tensor(self.tags[row])
         chosen = labels != IGNORED
-        input_ids, at = batch.input_ids.to(device), chosen.to(device)
-        encoded = model.encode(input_ids, batch.attention_mask.to(device))
+        input_ids, mask, at = (part.to(device) for part in (batch.input_ids, batch.attention_mask, chosen))
+        states = model.backbone.encoder_states(input_ids, mask.bool())
+        encoded = model.encode(input_ids, mask, states)
         gate = GateOutput(*(field[at] for field in encoded.gate))
         words = encoded.sparse_sequence[at]
         own = torch.zeros_like(words, dtype=torch.bool).scatter_(1, input_ids[at][:, None], True)
         own &= ~model.gate.closed & encoded.logits[at].isfinite()
-        return Encoded(words, gate, encoded.logits[at], own, labels[chosen].to(device))
+        return Encoded(words, gate, encoded.logits[at], own, labels[chosen].to(device), states[at])

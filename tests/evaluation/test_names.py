@@ -9,7 +9,7 @@ from transformers import AddedToken
 
 from splade.evaluation.names import measure_names, strongest_words
 from splade.evaluation.names_bag import BagOfWords
-from splade.evaluation.names_edits import Rate, delete_test, follow_test, weighed
+from splade.evaluation.names_edits import Claim, Rate, delete_test, follow_test, weighed
 from splade.evaluation.names_model import NamedModel, NamedWord, Probe, Reading, Response, contribution_of
 from splade.evaluation.names_sae import LexicalSAENames
 from splade.evaluation.names_shares import (
@@ -380,3 +380,10 @@ def test_a_bag_of_words_of_three_classes_is_centred():
     assert all(abs(sum(word.contributions)) < 1e-9 for word in reading.words)
     with pytest.raises(ValueError, match="two classes"):
         BagOfWords(["good"], [0])
+
+
+@pytest.mark.parametrize(("left", "falls"), [(0.0, True), (0.4, True), (-0.4, True), (0.5, False), (-5.0, False)])
+def test_a_contribution_that_turns_to_the_other_side_has_not_gone(left, falls):
+    word = NamedWord(0, "good", (0, 4), 1.0, (-2.0, 2.0), 2.0)
+    claim = Claim(Reading("good", 1, (word,), frozenset({0})), word, None)
+    assert claim.falls(Response(left, 1.0)) == falls

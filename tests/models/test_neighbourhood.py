@@ -30,19 +30,19 @@ def ids_of(*words):
 
 def test_a_word_speaks_for_itself_first_and_then_for_those_with_the_nearest_rows():
     vocabulary = Vocabulary(tiny.wordpiece())
-    part = Neighbourhood.Config(words_per_token=3).build(vocabulary.size)
+    part = Neighbourhood.Config(words_per_token=3).build(vocabulary)
     weight = torch.randn(vocabulary.size, 8)
     good, great, film = ids_of("good", "great", "film")
     weight[great] = weight[good] + 0.01 * torch.randn(8)
-    part.choose(weight, vocabulary)
+    part.choose(weight)
     assert part.table[good, :2].tolist() == [good, great]
     assert part.table[film, 0] == film
 
 
 def test_special_tokens_punctuation_and_function_words_neither_speak_nor_are_spoken_for():
     vocabulary = Vocabulary(tiny.wordpiece())
-    part = Neighbourhood.Config(words_per_token=5).build(vocabulary.size)
-    part.choose(torch.randn(vocabulary.size, 8), vocabulary)
+    part = Neighbourhood.Config(words_per_token=5).build(vocabulary)
+    part.choose(torch.randn(vocabulary.size, 8))
     silent = ids_of("[CLS]", "[SEP]", "[MASK]", "[PAD]", "the", "and", ",", "!", "##ing")
     assert (part.table[silent] == NOBODY).all()
     spoken_for = {vocabulary.names[i] for i in part.table[part.table != NOBODY].tolist()}
@@ -52,17 +52,17 @@ def test_special_tokens_punctuation_and_function_words_neither_speak_nor_are_spo
 
 def test_function_words_may_be_features_on_request():
     vocabulary = Vocabulary(tiny.wordpiece())
-    part = Neighbourhood.Config(words_per_token=5, function_words=True).build(vocabulary.size)
-    part.choose(torch.randn(vocabulary.size, 8), vocabulary)
+    part = Neighbourhood.Config(words_per_token=5, function_words=True).build(vocabulary)
+    part.choose(torch.randn(vocabulary.size, 8))
     (the,) = ids_of("the")
     assert part.table[the, 0] == the
 
 
 def chosen(tokenizer, **settings):
     vocabulary = Vocabulary(tokenizer)
-    part = Neighbourhood.Config(words_per_token=3, **settings).build(vocabulary.size)
+    part = Neighbourhood.Config(words_per_token=3, **settings).build(vocabulary)
     torch.manual_seed(0)
-    part.choose(torch.randn(vocabulary.size, 8), vocabulary)
+    part.choose(torch.randn(vocabulary.size, 8))
     return vocabulary, part
 
 
@@ -107,8 +107,8 @@ def test_a_word_that_the_tokenizer_turns_into_another_lends_it_nothing():
 
     vocabulary.clean_mask  # noqa: B018 - read while the tokenizer is whole
     vocabulary.tokenizer = WithoutAccents()  # pyright: ignore[reportAttributeAccessIssue]
-    part = Neighbourhood.Config(words_per_token=3).build(vocabulary.size)
-    part.choose(torch.randn(vocabulary.size, 8), vocabulary)
+    part = Neighbourhood.Config(words_per_token=3).build(vocabulary)
+    part.choose(torch.randn(vocabulary.size, 8))
     assert part.table[drink, 0] == drink
     assert (part.table[the] == NOBODY).all()
 
@@ -128,11 +128,23 @@ def test_neighbours_are_chosen_by_direction_from_the_common_centre():
     long[[film, city]] *= 100
     tables = []
     for rows in (weight, weight + 100 * torch.randn(8).double(), long):
-        part = Neighbourhood.Config(words_per_token=4).build(vocabulary.size)
-        part.choose(rows, vocabulary)
+        part = Neighbourhood.Config(words_per_token=4).build(vocabulary)
+        part.choose(rows)
         tables.append(part.table)
     assert torch.equal(tables[0], tables[1])
     assert torch.equal(tables[0], tables[2])
+
+
+@pytest.mark.parametrize("tokenizer", [tiny.wordpiece, tiny.byte_bpe, tiny.sentencepiece])
+def test_a_token_speaks_where_it_is_a_whole_word_and_not_where_it_is_a_part_of_one(tokenizer):
+    """ "filming" is not "film": and the parts of "filmgood" are neither."""
+    vocabulary, part = chosen(tokenizer())
+    spoken = {}
+    for text in (" good film, good", "filming", "a good, filmfilmgood"):
+        ids = torch.tensor([tokenizer()(text, add_special_tokens=False)["input_ids"]])
+        words = part.words(ids, torch.ones_like(ids, dtype=torch.bool))[0, :, 0]
+        spoken[text] = [vocabulary.names[i] for i in words.tolist() if i != NOBODY]
+    assert spoken == {" good film, good": ["good", "film", "good"], "filming": [], "a good, filmfilmgood": ["good"]}
 
 
 def test_a_neighbourhood_that_was_never_chosen_says_what_to_do(tmp_path):

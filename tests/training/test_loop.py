@@ -164,8 +164,8 @@ def test_validation_has_the_label_smoothing_of_training():
 def test_the_end_of_an_epoch_reaches_the_terms_and_patience_ends_the_run():
     trainer = recipe_trainer("cis", max_epochs=40, patience=2)
     ends = []
-    plain_end = trainer.objective.end_of_epoch
-    trainer.objective.end_of_epoch = lambda: ends.append(trainer.epoch) or plain_end()
+    plain_end = trainer.criterion.objective.end_of_epoch
+    trainer.criterion.objective.end_of_epoch = lambda: ends.append(trainer.epoch) or plain_end()
     trainer.selection.take = lambda scores: _never_better(trainer.selection, scores)
     trainer.run()
     # Eight of warm-up, the first constrained one, and two without improvement.
@@ -293,7 +293,7 @@ def test_every_parameter_that_learns_is_in_one_group(name):
     trainer = recipe_trainer(name)
     groups = trainer._groups(1e-4)
     listed = [id(p) for group in groups for p in group.params]
-    learning = [*trainer.model.parameters(), *trainer.objective.parameters()]
+    learning = [*trainer.model.parameters(), *trainer.criterion.parameters()]
     assert sorted(listed) == sorted(id(p) for p in learning if p.requires_grad)
     rates = {id(p): (group.lr, group.decays) for group in groups for p in group.params}
     gate = 1e-4 * trainer.settings.gate_rate

@@ -5,7 +5,7 @@ With a neighbourhood, a word can open at a position only if the token that stand
 take the token away and the word is gone with it. The names hold by construction, not by persuasion, and only N logits
 per position are computed instead of V.
 
-1. `choose(weight, vocabulary)` fills the table once, from the pretrained decoder, before training.
+1. `choose(weight)` fills the table once, from the pretrained decoder, before training.
 2. `near_logits` computes the logits of each token's own candidates, [.., N] of [.., V].
 3. `pool_near` takes the maximum of each word over the positions where it is a candidate, -inf where there is none.
 """
@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from pydantic import Field
 from torch import Tensor, nn
-from torch.nn.functional import normalize
+from torch.nn.functional import normalize, pad
 
 from splade.function_words import function_word_mask
 from splade.part import PartConfig
@@ -30,12 +30,17 @@ GATHERED_FLOATS = 2**22
 
 
 class Neighbourhood(nn.Module):
-    """A table of N words per token; special tokens, word pieces, numbers and function words speak for nobody.
+    """A table of N words per token; special tokens, numbers, function words and parts of words speak for nobody.
 
-    A piece that is also how a word is written at the start of a text speaks as that word.
+    "cr" of "crass" says nothing about the word that it begins, so a token speaks only where it is the whole word. A
+    piece that is also how a word is written at the start of a text speaks there as that word.
     """
 
     table: Int[Tensor, "V N"]
+    goes_on: Bool[Tensor, " V"]
+    """Tokens that go on with the word before them, if there is one."""
+    can_go_on: Bool[Tensor, " V"]
+    """Tokens after which a word can go on."""
 
     class Config(PartConfig):
         words_per_token: int = Field(default=8, ge=1)
@@ -43,8 +48,8 @@ class Neighbourhood(nn.Module):
         function_words: bool = False
         """Whether function words ("of", "and", "the") may be features too; negations ("not") always may."""
 
-        def build(self, size: int) -> "Neighbourhood":
-            return Neighbourhood(self, size)
+        def build(self, vocabulary: Vocabulary) -> "Neighbourhood":
+            return Neighbourhood(self, vocabulary)
 
         def nameable(self, vocabulary: Vocabulary) -> Bool[Tensor, " V"]:
             """Words that may be features: whole words, no single letters and, by default, no function words."""
@@ -52,16 +57,19 @@ class Neighbourhood(nn.Module):
             whole = vocabulary.clean_mask & ~letters
             return whole if self.function_words else whole & ~function_word_mask(vocabulary)
 
-    def __init__(self, config: Config, size: int) -> None:
+    def __init__(self, config: Config, vocabulary: Vocabulary) -> None:
         super().__init__()
-        self.config = config
-        self.register_buffer("table", torch.full((size, config.words_per_token), NOBODY))
+        self.config, self._vocabulary = config, vocabulary
+        self.register_buffer("table", torch.full((vocabulary.size, config.words_per_token), NOBODY))
+        goes_on, can_go_on = vocabulary.joins_mask
+        self.register_buffer("goes_on", goes_on.clone(), persistent=False)
+        self.register_buffer("can_go_on", can_go_on.clone(), persistent=False)
         self._is_chosen = False
 
     @torch.no_grad()
-    def choose(self, weight: Float[Tensor, "V D"], vocabulary: Vocabulary) -> None:
+    def choose(self, weight: Float[Tensor, "V D"]) -> None:
         """Fill the table: for each token the words whose decoder rows have the greatest cosine with its own."""
-        nameable = self.config.nameable(vocabulary).to(weight.device)
+        nameable = self.config.nameable(self._vocabulary).to(weight.device)
         # Centred: decoder rows share a common part, which says nothing about who is near to whom.
         rows = normalize(weight - weight[nameable].mean(0), dim=-1)
         words = nameable.nonzero().flatten()
@@ -73,19 +81,25 @@ class Neighbourhood(nn.Module):
             near = rows[some] @ rows[words].T
             near[some[:, None] == words] = torch.inf
             self.table[some, :count] = words[near.topk(count, dim=1).indices]
-        for at_start, word in _words_at_the_start(words.tolist(), vocabulary):
+        for at_start, word in _words_at_the_start(words.tolist(), self._vocabulary):
             self.table[at_start] = self.table[word]
 
-    def words(self, input_ids: Int[Tensor, "*batch"], real: Bool[Tensor, "*batch"]) -> Int[Tensor, "*batch N"]:
-        """The words that the token at each position may open; nobody at padding."""
+    def words(self, input_ids: Int[Tensor, "B L"], real: Bool[Tensor, "B L"]) -> Int[Tensor, "B L N"]:
+        """The words that the token at each position may open; nobody at padding, nor in the parts of a word."""
         if not self._is_chosen:
             # Asked of the table, which is saved with the model, until it says yes: later calls cost nothing.
             self._is_chosen = bool((self.table != NOBODY).any())
             if not self._is_chosen:
                 raise ValueError("no token has a neighbourhood yet: call model.start_from_backbone() first")
-        return self.table[input_ids].masked_fill(~real[..., None], NOBODY)
+        mute = ~real | self._is_part(input_ids)
+        return self.table[input_ids].masked_fill(mute[..., None], NOBODY)
 
-    def allows(self, input_ids: Int[Tensor, "*batch"], real: Bool[Tensor, "*batch"]) -> Bool[Tensor, "*batch V"]:
+    def _is_part(self, input_ids: Int[Tensor, "B L"]) -> Bool[Tensor, "B L"]:
+        """Positions whose token is only a part of the word that stands there."""
+        joined = self.can_go_on[input_ids[:, :-1]] & self.goes_on[input_ids[:, 1:]]
+        return pad(joined, (0, 1)) | pad(joined, (1, 0))
+
+    def allows(self, input_ids: Int[Tensor, "B L"], real: Bool[Tensor, "B L"]) -> Bool[Tensor, "B L V"]:
         """The same as a mask over all words: the slow form."""
         words, size = self.words(input_ids, real), len(self.table)
         # One spare column takes what speaks for nobody.

@@ -1,0 +1,61 @@
+"""What the exact methods need from a head and a state."""
+
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn.functional import embedding_bag
+
+from splade.circuits.core import CircuitState, SparseCircuitState
+from splade.circuits.sparse_code import SparseCode
+
+
+@runtime_checkable
+class Head(Protocol):
+    """A head as this package sees it: it decides from active words, and says whether it is two ReLU layers."""
+
+    @property
+    def is_piecewise_linear(self) -> bool:
+        """Whether it computes `class_weights relu(word_vectors' s + hidden_bias) + class_bias` with these names."""
+        ...
+
+    def read(self, code: SparseCode) -> SparseCircuitState: ...
+
+
+class ReluLayers(NamedTuple):
+    """What a state does not carry of a head `class_weights relu(word_vectors' s + hidden_bias) + class_bias`."""
+
+    hidden_bias: Float[Tensor, " H"]
+    class_weights: Float[Tensor, "C H"]
+    class_bias: Float[Tensor, " C"]
+
+
+def relu_layers(head: Head) -> ReluLayers | None:
+    """The layers of a piecewise linear head; None of any other, whose decisions have no closed form."""
+    if not head.is_piecewise_linear:
+        return None
+    parts: Any = head
+    return ReluLayers(parts.hidden_bias, parts.class_weights, parts.class_bias)
+
+
+def sparse_form(state: CircuitState) -> SparseCircuitState:
+    """Dense decisions as a sparse state, leading dimensions run together: what the exact methods work on.
+
+    Example: decisions at positions [B, L] become B * L "texts", position after position; `replace(state.code,
+    values=effects).dense().reshape(B, L, V)` puts a number per active word back in its place.
+    """
+    code = SparseCode.from_dense(state.sparse_vector.reshape(-1, len(state.word_vectors)))
+    num_classes, width = state.readout.shape[-2:]
+    return SparseCircuitState(
+        state.logits.reshape(-1, num_classes),
+        code,
+        state.readout.reshape(-1, num_classes, width),
+        state.word_vectors,
+        state.b_eff.reshape(-1, num_classes),
+    )
+
+
+def weighted_sum(word_vectors: Float[Tensor, "V H"], code: SparseCode) -> Float[Tensor, "B H"]:
+    """`s @ word_vectors`: the rows of the active words, weighted by their strengths and summed per text."""
+    values = code.values.to(word_vectors.dtype)
+    return embedding_bag(code.ids, word_vectors, code.offsets[:-1], mode="sum", per_sample_weights=values)

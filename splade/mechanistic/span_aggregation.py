@@ -1,0 +1,222 @@
+"""From contributions of dimensions to scores of the text: winning positions, then tokenizer offsets, then words.
+
+1. Pooling took each active word's strength from one position (max) or from several (attention). `parts` says how much
+   each position gave; a single winner is the special case of one part.
+2. A contribution, by whatever method it was made, is split among positions in proportion to the parts.
+3. Positions add up to tokens and words of the text. What lies at special tokens, at loose blanks or at no position is
+   one row, `(whole text)`.
+
+Nothing is lost: words + whole text + bias = sum of all contributions + bias, which is the logit for direct logit
+attribution (with its `b_eff`) and for path attribution (with the logit of the empty text as bias).
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from transformers import PreTrainedTokenizerBase
+
+from splade.circuits.sparse_code import SparseCode
+from splade.data.words import Span, TextLayout, lay_out
+from splade.suggest import did_you_mean
+from splade.vocab import CONTINUATION, Dimension, DimensionTable
+
+WHOLE_TEXT = "(whole text)"
+
+
+@dataclass(frozen=True)
+class RoutedFeature:
+    """What one active dimension said from one place of the text."""
+
+    word: str
+    contribution: float
+    is_expansion: bool
+    """Whether the place is written without this word: the model read it into the text."""
+
+
+@dataclass(frozen=True)
+class SpanScore:
+    """What some characters of the text said: the sum of their features' contributions."""
+
+    text: str
+    start: int
+    end: int
+    """One after the last character."""
+    score: float
+    features: tuple[RoutedFeature, ...]
+    """The most telling first."""
+
+
+@dataclass(frozen=True)
+class TextScores:
+    """A decision, shared out among the places of its text; in tokens and, coarser, in words."""
+
+    tokens: tuple[SpanScore, ...]
+    words: tuple[SpanScore, ...]
+    """Every word that the model saw, in reading order; a word said twice stands here twice."""
+    whole_text: SpanScore
+    """What has no place among the words: special tokens, loose blanks, features without a position."""
+    bias: float
+
+    @property
+    def total(self) -> float:
+        """Words, whole text and bias together; by tokens it is the same."""
+        return math.fsum([*(word.score for word in self.words), self.whole_text.score, self.bias])
+
+
+def score_texts(
+    code: SparseCode,
+    contributions: Float[Tensor, " K"],
+    biases: Float[Tensor, " B"],
+    layouts: Sequence[TextLayout],
+    dimensions: DimensionTable,
+    parts: Sequence[Tensor] | None = None,
+) -> list[TextScores]:
+    """The contributions of a batch, in the order of its code, shared out among the places of each text.
+
+    Each of `parts` is as for `score_text`; without them the code's winning positions decide. Positions count from the
+    first token of a text, so the batch was padded on the right.
+    """
+    if len(layouts) != len(code):
+        raise ValueError(f"the code has {len(code)} texts but there are {len(layouts)} layouts; give one per text")
+    here = [code.text(row) for row in range(len(code))]
+    if parts is None:
+        parts = [winning_parts(code.positions[at], len(layout)) for at, layout in zip(here, layouts, strict=True)]
+    return [
+        score_text(layout, code.ids[at], contributions[at], given, bias, dimensions)
+        for layout, at, given, bias in zip(layouts, here, parts, biases.tolist(), strict=True)
+    ]
+
+
+def score_text(
+    layout: TextLayout,
+    ids: Int[Tensor, " K"],
+    contributions: Float[Tensor, " K"],
+    parts: Float[Tensor, "L K"],
+    bias: float,
+    dimensions: DimensionTable,
+) -> TextScores:
+    """The contributions of one text's active dimensions, shared out among its tokens and words.
+
+    `parts[l, k]` is how much of entry k came from token l, in any unit: `winning_parts` for max-pooling,
+    `alpha[l] * s[l, k]` for attention. An entry without any part belongs to the whole text.
+
+    Example: `bad film` where `awful` (+2, an expansion) won at `bad` and `film` (-0.5) at [CLS] gives the words
+    bad 2, film 0, and the whole text -0.5.
+    """
+    features = [dimensions[i] for i in ids.tolist()]
+    token_names = [_letters(dimensions[i]) for i in layout.token_ids]
+    shares = _shares(parts, len(layout))
+    values = contributions.detach().to(shares)
+    *tokens, _ = _rows(layout.by_token(), token_names, shares, values, features)
+    *words, whole_text = _rows(layout, token_names, shares, values, features)
+    return TextScores(tuple(tokens), tuple(words), whole_text, bias)
+
+
+def winning_parts(positions: Int[Tensor, " K"], length: int) -> Float[Tensor, "L K"]:
+    """All of an entry at the token that won it; nothing anywhere where the position is -1.
+
+    Example: positions [1, -1], length 2 -> [[0, 0], [1, 0]]
+    """
+    if bool((positions >= length).any()):
+        raise ValueError(
+            f"a word was won by token {int(positions.max())}, but the text has {length} tokens; "
+            "give the layout of the very text that was encoded"
+        )
+    return (torch.arange(length, device=positions.device)[:, None] == positions).double()
+
+
+def aggregate_subword_attributions(
+    token_ids: list[int],
+    attribution_scores: Float[Tensor, " V"] | Float[Tensor, "L V"],
+    tokenizer: PreTrainedTokenizerBase,
+    text: str,
+    method: str = "sum",
+) -> list[tuple[str, float]]:
+    """Each word of the text with the score of its subwords: their `sum`, or the one of largest size (`max_abs`).
+
+    A subword's score is that of its own dimension, in the whole text ([V]) or at its position ([L, V]). `sum` is the
+    total evidence, though +0.8 and -0.7 nearly cancel; `max_abs` is the strongest, with its sign. Special tokens are
+    no words. Expansions are not counted, and with [V] a word said twice has its score twice: for scores that sum to
+    the logit, use `score_texts`.
+
+    Example: `un` +0.8 and `##happy` -0.7 make `unhappy` 0.1 by sum and 0.8 by max_abs.
+    """
+    if method not in _METHODS:
+        raise ValueError(f"method {method!r} is unknown{did_you_mean(method, _METHODS)} Choose 'sum' or 'max_abs'")
+    if attribution_scores.dim() == 2 and len(attribution_scores) != len(token_ids):
+        raise ValueError(
+            f"attribution_scores has {len(attribution_scores)} positions but there are {len(token_ids)} tokens"
+        )
+    per_position = attribution_scores.expand(len(token_ids), attribution_scores.shape[-1])
+    own = torch.tensor(token_ids, dtype=torch.long, device=per_position.device)[:, None]
+    scores = per_position.gather(1, own).flatten().tolist()
+    layout = lay_out(tokenizer, text, token_ids)
+    of_word: list[list[float]] = [[] for _ in layout.word_spans]
+    for word, score in zip(layout.token_words, scores, strict=True):
+        if word is not None:
+            of_word[word].append(score)
+    merge = _METHODS[method]
+    return [(layout.written(span), merge(values)) for span, values in zip(layout.word_spans, of_word, strict=True)]
+
+
+def _largest(values: Sequence[float]) -> float:
+    return max(values, key=abs)
+
+
+_METHODS: dict[str, Callable[[Sequence[float]], float]] = {"sum": math.fsum, "max_abs": _largest}
+
+
+def _shares(parts: Float[Tensor, "L K"], length: int) -> Float[Tensor, "L1 K"]:
+    """Parts scaled to sum to one for each entry; a last row takes the entries that have no part at all."""
+    if len(parts) != length:
+        raise ValueError(f"parts has {len(parts)} positions but the text has {length} tokens; leave out the padding")
+    # On the CPU and in double precision: sharing out adds no rounding of its own.
+    given = parts.detach().to("cpu", torch.float64)
+    if not bool(((given >= 0) & given.isfinite()).all()):
+        raise ValueError("parts holds a negative or infinite number or NaN; no position gives less than nothing")
+    total = given.sum(0)
+    has_place = total > 0
+    return torch.cat([given / total.where(has_place, 1.0), ~has_place[None]])
+
+
+def _rows(
+    layout: TextLayout,
+    token_names: Sequence[str],
+    shares: Float[Tensor, "L1 K"],
+    values: Float[Tensor, " K"],
+    features: Sequence[Dimension],
+) -> list[SpanScore]:
+    """A row for each word of the layout, and at the end the row of the whole text."""
+    whole = len(layout.word_spans)
+    row_of_token = [whole if word is None else word for word in layout.token_words]
+    index = torch.tensor([*row_of_token, whole])
+    of_row = shares.new_zeros(whole + 1, shares.shape[1]).index_add_(0, index, shares)
+    texts = [layout.written(span) for span in layout.word_spans]
+    # What stands anywhere in the text is no expansion of the whole text.
+    written = [*({text.casefold()} for text in texts), {text.casefold() for text in texts}]
+    for row, name in zip(row_of_token, token_names, strict=True):
+        written[row].add(name)
+        written[whole].add(name)
+    said: list[list[RoutedFeature]] = [[] for _ in written]
+    rows, entries = of_row.nonzero(as_tuple=True)
+    amounts = of_row[rows, entries] * values[entries]
+    letters = [_letters(feature) for feature in features]
+    for row, entry, amount in zip(rows.tolist(), entries.tolist(), amounts.tolist(), strict=True):
+        said[row].append(RoutedFeature(features[entry].name, amount, letters[entry] not in written[row]))
+    spans = [*layout.word_spans, (0, len(layout.text))]
+    return [_span_score(*row) for row in zip([*texts, WHOLE_TEXT], spans, said, strict=True)]
+
+
+def _span_score(text: str, span: Span, said: Sequence[RoutedFeature]) -> SpanScore:
+    ordered = tuple(sorted(said, key=lambda feature: -abs(feature.contribution)))
+    return SpanScore(text, *span, math.fsum(feature.contribution for feature in said), ordered)
+
+
+def _letters(dimension: Dimension) -> str:
+    """What a dimension looks like in a text: no mark of continuation, no number of a sense, in any case."""
+    word = dimension.name.rpartition("@")[0] if dimension.kind == "sense" else dimension.name
+    return word.removeprefix(CONTINUATION).casefold()

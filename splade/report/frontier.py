@@ -1,0 +1,241 @@
+"""The frontier of a sweep: a table, and a picture with accuracy above and name scores beneath.
+
+Both panels of the picture run over active words, and a guide leads from each point's value, on top, through both.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from rich.table import Table
+from rich.text import Text
+
+from splade.report.frontier_layout import Ruler, share_ruler, spread, word_ruler
+from splade.report.svg import COLOURS, DASHES, STYLE, _number, _text
+from splade.report.terminal import shown
+
+WIDTH, LEFT, RIGHT = 560, 64, 104
+INSET = 16
+"""Room between the frame and the outermost points."""
+STRIP = 66
+"""Where the points' values stand."""
+ACCURACY, NAMES = (92, 292), (330, 460)
+"""Top and bottom of the two panels."""
+HEIGHT = NAMES[1] + 44
+LETTER, LINE, GAP = 7.4, 15.0, 4.0
+"""Width of a letter, height of a line, space between labels; rather too much than too little."""
+LONGEST = 58
+"""Letters of a heading that have room."""
+LOOK = (
+    f"{STYLE}text{{font-size:13px}}.title{{font-size:15px}}.paper{{fill:#fff}}"
+    ".guide{stroke:#888;stroke-width:1;stroke-dasharray:1 4;fill:none}"
+    ".yardstick{stroke:#555;stroke-width:1.5;fill:none}"
+    f".first{{stroke:{COLOURS[0]}}}.second{{stroke:{COLOURS[1]}}}"
+    ".line{stroke-width:2;fill:none}.point{stroke-width:2;fill:#fff}"
+    "@media(prefers-color-scheme:dark){.paper,.point{fill:#161616}.yardstick{stroke:#bbb}"
+    ".first{stroke:#8fb0ff}.second{stroke:#ff9d66}}"
+)
+
+
+@dataclass(frozen=True)
+class FrontierPoint:
+    """One value of the key that was swept, and what came of it."""
+
+    value: int | float
+    active_words: float
+    """Per test text, on average over texts and seeds."""
+    accuracy: float
+    """On the test texts, on average over seeds."""
+    accuracy_low: float | None
+    """Lower end of the 95 % interval over seeds; None with one seed."""
+    accuracy_high: float | None
+    delete: float | None
+    """Share that passes the delete test; None where no word is active."""
+    follow: float | None
+    function_words: float | None
+    neighbourhood: float | None
+    seconds: float
+    """Time to train, all seeds together."""
+    texts: int
+    """Test texts."""
+    folder: str
+    """Where the point's run is, from the sweep's folder."""
+
+
+@dataclass(frozen=True)
+class Frontier:
+    """What a sweep found."""
+
+    experiment: str
+    key: str
+    points: tuple[FrontierPoint, ...]
+    yardsticks: Mapping[str, float]
+    """Accuracy of the dense twin and of TF-IDF, by name; empty if not measured."""
+
+
+def percent(share: float | None) -> str:
+    """A share for people; a share over nothing is a dash. Example: `0.8125 -> 81.2%`"""
+    return "–" if share is None else f"{share:.1%}"
+
+
+def frontier_table(frontier: Frontier) -> Table:
+    """A row per point, and one per yardstick."""
+    table = Table(title=Text(f"Frontier of {shown(frontier.experiment)}"), title_justify="left")
+    for column in (frontier.key, "active words", "accuracy", "delete", "follow", "function words", "neighbourhood"):
+        table.add_column(Text(column), justify="right")
+    table.add_column("minutes", justify="right")
+    for point in frontier.points:
+        interval = ""
+        if point.accuracy_low is not None:
+            interval = f" ({percent(point.accuracy_low)} to {percent(point.accuracy_high)})"
+        names = (point.delete, point.follow, point.function_words, point.neighbourhood)
+        figures = (f"{point.active_words:.1f}", percent(point.accuracy) + interval, *map(percent, names))
+        table.add_row(str(point.value), *figures, f"{point.seconds / 60:.1f}")
+    for name, accuracy in frontier.yardsticks.items():
+        table.add_row(Text(shown(name)), "", percent(accuracy), style="dim")
+    return table
+
+
+def frontier_svg(frontier: Frontier) -> str:
+    """The two panels as one `<svg>` element that stands alone and follows the reader's light or dark theme."""
+    points = sorted(frontier.points, key=lambda point: point.active_words)
+    if not points:
+        raise ValueError("the frontier has no points to draw")
+    across = word_ruler([point.active_words for point in points], LEFT + INSET, WIDTH - RIGHT - INSET)
+    title = f"{frontier.experiment}: accuracy, active words and names"
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
+        'aria-labelledby="frontier-title frontier-desc">',
+        f'<title id="frontier-title">{_text(title)}</title>',
+        f'<desc id="frontier-desc">{_text(describe(frontier))}</desc>',
+        f"<style>{LOOK}</style>",
+        f'<rect class="paper" width="{WIDTH}" height="{HEIGHT}"/>',
+        f'<text class="title" x="4" y="20">{_text(_cut(title))}</text>',
+        f'<text x="4" y="42">{_text(_cut(f"numbers on top: {frontier.key}"))}</text>',
+        *_guides(points, across),
+        *_accuracy_panel(points, frontier.yardsticks, across),
+        *_names_panel(points, across),
+        *_words_axis(across),
+    ]
+    return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def describe(frontier: Frontier) -> str:
+    """The picture in words, for those who hear it."""
+    points = [
+        f"{frontier.key} {point.value}: {point.active_words:.1f} active words, accuracy {percent(point.accuracy)}, "
+        f"delete test {percent(point.delete)}, follow test {percent(point.follow)}."
+        for point in frontier.points
+    ]
+    return " ".join([*points, *(f"{name}: accuracy {percent(score)}." for name, score in frontier.yardsticks.items())])
+
+
+def _cut(heading: str) -> str:
+    return heading if len(heading) <= LONGEST else f"{heading[: LONGEST - 1]}…"
+
+
+def _guides(points: Sequence[FrontierPoint], across: Ruler) -> list[str]:
+    """Each point's value on top, with a line down through both panels; every second only, or third, if too many."""
+    sizes = [LETTER * (len(str(point.value)) + 1) for point in points]
+    every = next(n for n in range(1, len(points) + 1) if n == len(points) or sum(sizes[::n]) <= WIDTH - INSET - LEFT)
+    kept, sizes = points[::every], sizes[::every]
+    wanted = [across(point.active_words) for point in kept]
+    parts = []
+    for point, x, label in zip(kept, wanted, spread(wanted, sizes, LEFT, WIDTH - INSET), strict=True):
+        parts.append(f'<path class="guide" d="M{label:.1f} {STRIP + 4}L{x} {ACCURACY[0]}V{NAMES[1]}"/>')
+        parts.append(f'<text x="{label:.1f}" y="{STRIP}" text-anchor="middle">{point.value}</text>')
+    return parts
+
+
+def _accuracy_panel(points: Sequence[FrontierPoint], yardsticks: Mapping[str, float], across: Ruler) -> list[str]:
+    bars = [
+        (across(p.active_words), max(0.0, p.accuracy_low), min(1.0, p.accuracy_high))
+        for p in points
+        if p.accuracy_low is not None and p.accuracy_high is not None
+    ]
+    ends = [end for _, *pair in bars for end in pair]
+    top, bottom = ACCURACY
+    up = share_ruler([*(p.accuracy for p in points), *yardsticks.values(), *ends], bottom, top)
+    parts = _frame("accuracy", up, ACCURACY)
+    for number, (name, score) in enumerate(yardsticks.items(), start=1):
+        parts.append(
+            f'<path class="yardstick" stroke-dasharray="{DASHES[number % len(DASHES)]}" '
+            f'd="M{LEFT} {up(score)}H{WIDTH - RIGHT}"><title>{_text(name)}: accuracy {percent(score)}</title></path>'
+        )
+    for x, low, high in bars:
+        caps = f"M{x - 4:.1f} {up(low)}h8M{x - 4:.1f} {up(high)}h8"
+        parts.append(f'<path class="first line" d="M{x} {up(low)}V{up(high)}{caps}"/>')
+    parts += _series("accuracy", [(p, p.accuracy) for p in points], across, up, FIRST)
+    figures = {name: (score, percent(score)) for name, score in yardsticks.items()}
+    return parts + _margin({"this model": (points[-1].accuracy, ""), **figures}, up, ACCURACY)
+
+
+def _names_panel(points: Sequence[FrontierPoint], across: Ruler) -> list[str]:
+    tests = {
+        "delete test": [(p, p.delete) for p in points if p.delete is not None],
+        "follow test": [(p, p.follow) for p in points if p.follow is not None],
+    }
+    top, bottom = NAMES
+    up = share_ruler([score for pairs in tests.values() for _, score in pairs] or [0.0, 1.0], bottom, top)
+    parts = _frame("names", up, NAMES)
+    for (name, pairs), look in zip(tests.items(), (FIRST, SECOND), strict=True):
+        parts += _series(name, pairs, across, up, look)
+    return parts + _margin({name: (pairs[-1][1], "") for name, pairs in tests.items() if pairs}, up, NAMES)
+
+
+def _frame(name: str, up: Ruler, panel: tuple[int, int]) -> list[str]:
+    parts = [f'<text x="4" y="{panel[0] - 14}">{name}</text>']
+    for tick in up.ticks:
+        y = up(tick)
+        parts.append(f'<path class="grid" d="M{LEFT} {y}H{WIDTH - RIGHT}"/>')
+        parts.append(f'<text x="{LEFT - 6}" y="{y + 4}" text-anchor="end">{_number(round(100 * tick, 7))}%</text>')
+    return [*parts, f'<path class="axis" fill="none" d="M{LEFT} {panel[0]}V{panel[1]}H{WIDTH - RIGHT}"/>']
+
+
+@dataclass(frozen=True)
+class _Look:
+    """How a line is told from another without its colour: by its dashes and its markers."""
+
+    style: str
+    dash: str
+    marker: Callable[[float, float], str]
+
+
+FIRST = _Look("first", "", lambda x, y: f"M{x - 4.5:.1f} {y}a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0 -9 0z")
+SECOND = _Look("second", "6 3", lambda x, y: f"M{x - 4:.1f} {y - 4:.1f}h8v8h-8z")
+
+
+def _series(
+    name: str, pairs: Sequence[tuple[FrontierPoint, float]], across: Ruler, up: Ruler, look: _Look
+) -> list[str]:
+    places = [(across(point.active_words), up(score)) for point, score in pairs]
+    path = " ".join(f"{x},{y}" for x, y in places)
+    parts = [f'<polyline class="{look.style} line" stroke-dasharray="{look.dash}" points="{path}"/>']
+    for (point, score), place in zip(pairs, places, strict=True):
+        said = f"{point.value}: {point.active_words:.1f} active words, {name} {percent(score)}"
+        parts.append(f'<path class="{look.style} point" d="{look.marker(*place)}"><title>{said}</title></path>')
+    return parts
+
+
+def _margin(named: Mapping[str, tuple[float, str]], up: Ruler, panel: tuple[int, int]) -> list[str]:
+    """Names of lines beside their right ends, each with a figure beneath it if there is one to give."""
+    ends = [up(score) for score, _ in named.values()]
+    sizes = [LINE * (2 if figure else 1) + GAP for _, figure in named.values()]
+    placed = spread(ends, sizes, panel[0] - LINE, panel[1] + LINE)
+    x, parts = WIDTH - RIGHT, []
+    for (name, (_, figure)), y, middle, size in zip(named.items(), ends, placed, sizes, strict=True):
+        first = middle - (size - GAP) / 2 + 12
+        parts.append(f'<path class="guide" d="M{x} {y}L{x + 12} {middle:.1f}"/>')
+        parts.append(f'<text x="{x + 15}" y="{first:.1f}">{_text(name)}</text>')
+        if figure:
+            parts.append(f'<text x="{x + 15}" y="{first + LINE:.1f}">{figure}</text>')
+    return parts
+
+
+def _words_axis(across: Ruler) -> list[str]:
+    bottom, parts = NAMES[1], []
+    for tick in across.ticks:
+        x = across(tick)
+        parts.append(f'<path class="axis" d="M{x} {bottom}v4"/>')
+        parts.append(f'<text x="{x}" y="{bottom + 18}" text-anchor="middle">{_number(tick)}</text>')
+    middle = (LEFT + WIDTH - RIGHT) / 2
+    return [*parts, f'<text x="{middle}" y="{bottom + 38}" text-anchor="middle">active words per text</text>']

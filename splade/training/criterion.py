@@ -1,0 +1,123 @@
+"""All that pulls on a model in one step: the task, what is asked of circuits, the count of words, and the tutor.
+
+warm-up: loss = CE; constrained: loss = objective + lambda * CE; with a count constraint, + mu * surplus of words;
+with a tutor, + what it teaches. The multipliers move by what a whole optimiser step saw, never by one piece of it.
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from splade.circuits.losses import active_surplus
+from splade.circuits.objective import ObjectiveOutput
+from splade.circuits.terms import StepView
+from splade.data.batches import length_buckets
+from splade.models.lexical_sae import LexicalSAE
+from splade.training.settings import TrainingConfig
+from splade.training.tasks import Encoded, Task
+
+
+class PieceLoss(NamedTuple):
+    """What one piece of a batch gave, as plain numbers, with its share of the batch."""
+
+    share: float
+    ce: float
+    active: float
+    terms: dict[str, float]
+
+
+NOTHING = PieceLoss(0.0, 0.0, 0.0, {})
+
+
+class Criterion(nn.Module):
+    """The parts of the loss that learn, and the controllers that weigh them. It is handed the model it judges."""
+
+    def __init__(self, model: LexicalSAE, head: str, settings: TrainingConfig, steps: tuple[int, int, int]) -> None:
+        """`steps`: per epoch, of the constrained phase, and in all."""
+        super().__init__()
+        self.settings, self.head = settings, head
+        num_labels = len(model.labels[head])
+        self.objective = settings.asked_of_circuits().build(len(model.dimensions), num_labels)
+        self.tutor = settings.tutor and settings.tutor.build(model.backbone.encoder_width, num_labels)
+        per_epoch, constrained, planned = steps
+        target = settings.active_target
+        self.geco = settings.controller.build(steps_per_epoch=per_epoch, total_steps=constrained, active_target=target)
+        self.count = settings.count and settings.count.build(total_steps=planned, active_target=target)
+
+    def loss(
+        self, model: LexicalSAE, encoded: Encoded, *, share: float, is_constrained: bool
+    ) -> tuple[Tensor, PieceLoss]:
+        """Loss of the samples of one piece, and its account; `share` is the piece's part of the step."""
+        logits = model.decide(encoded.sparse_vector, self.head).logits
+        ce = self.cross_entropy(logits, encoded.labels)
+        loss, terms = ce, {}
+        if is_constrained and self.objective.terms:
+            asked = self.ask(model, encoded.sample(max(1, round(share * self.settings.positions_per_step))))
+            loss = asked.total + self.geco.multiplier * ce
+            terms = {name: value.item() for name, value in asked.values.items()}
+        if self.count is not None:
+            # Nothing is asked of a batch that is below the target: the multiplier lags, and would push on.
+            surplus = active_surplus(encoded.gate.open_prob, self.settings.active_target).relu()
+            loss = loss + self.count.multiplier * surplus
+        if self.tutor is not None:
+            loss = loss + self.tutor(encoded.states, logits, encoded.labels, self.settings.label_smoothing)
+        active = (encoded.sparse_vector.detach() > 0).sum(-1).float().mean()
+        return loss, PieceLoss(share, ce.item(), active.item(), terms)
+
+    def cross_entropy(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """That of the task, with the smoothing of the settings."""
+        return cross_entropy(logits, labels, label_smoothing=self.settings.label_smoothing)
+
+    def ask(self, model: LexicalSAE, encoded: Encoded) -> ObjectiveOutput:
+        """The circuit objective of samples, decided on without random masking."""
+        head, gate = model.heads[self.head], model.gate
+        view = StepView(
+            head(encoded.sparse_vector),
+            encoded.gate,
+            encoded.labels,
+            head,
+            gate.thresholds(),
+            excess=encoded.logits - gate.openings(),
+            own=encoded.own,
+            candidates=encoded.logits.isfinite() if model.neighbourhood is not None else None,
+        )
+        return self.objective(view)
+
+    def end_of_step(self, pieces: list[PieceLoss], *, is_constrained: bool) -> PieceLoss:
+        """Move the multipliers by what the whole step saw, which is returned."""
+        ce = sum(piece.share * piece.ce for piece in pieces)
+        active = sum(piece.share * piece.active for piece in pieces)
+        if is_constrained and self.objective.terms:
+            self.geco.step(ce, active)
+        else:
+            self.geco.record_warmup(ce)
+        if self.count is not None:
+            self.count.step(active)
+        asked = [piece for piece in pieces if piece.terms]
+        names = asked[0].terms if asked else {}
+        terms = {name: sum(piece.share * piece.terms[name] for piece in asked) for name in names}
+        return PieceLoss(1.0, ce, active, terms)
+
+    @torch.no_grad()
+    def validate(self, model: LexicalSAE, task: Task) -> dict[str, float]:
+        """Means over a task's samples: `ce`, `accuracy`, `active_words`, and each term by its kind."""
+        model.eval()
+        self.eval()
+        sums: dict[str, float] = {}
+        samples = 0
+        for rows in length_buckets(task.texts, 64):
+            count = task.samples(rows)
+            if count == 0:
+                continue
+            encoded = task.encode(model, rows)
+            logits = model.decide(encoded.sparse_vector, self.head).logits
+            found = {name: value.item() for name, value in self.ask(model, encoded).values.items()}
+            found["ce"] = self.cross_entropy(logits, encoded.labels).item()
+            found["accuracy"] = (logits.argmax(-1) == encoded.labels).float().mean().item()
+            found["active_words"] = (encoded.sparse_vector > 0).sum(-1).float().mean().item()
+            for name, value in found.items():
+                sums[name] = sums.get(name, 0.0) + count * value
+            samples += count
+        return {name: value / max(1, samples) for name, value in sums.items()}

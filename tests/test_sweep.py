@@ -1,0 +1,367 @@
+import csv
+import json
+import sys
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+import yaml
+
+from splade import cli, sweep
+from splade.config.load import build_config
+from splade.pipelines import Watchers
+from splade.progress import Step
+from splade.scripts.run_sweep import parse_setting
+from splade.sweep import ACTIVE_WORDS, plan, run_sweep, with_value
+from splade.training.loop import Interrupted
+from splade.training.run_folder import CONFIG, RESULTS
+from tests import tiny
+
+WORDS_PER_TOKEN = "model.neighbourhood.words_per_token"
+YARDSTICKS = {
+    "test_texts": 50,
+    "baselines": {"TF-IDF": {"accuracy": 0.75}, "dense twin": {"accuracy": 0.9}},
+}
+
+
+@pytest.fixture
+def config(tmp_path):
+    settings = {"experiment_name": "reviews", "output_dir": str(tmp_path / "out"), "training": {"active_target": 40}}
+    return build_config(settings)
+
+
+class Work:
+    """Stands in for training and measuring: leaves the files they leave, and remembers what it was asked to do."""
+
+    def __init__(self, monkeypatch):
+        self.done: list[str] = []
+        self.interrupt_at: str | None = None
+        for name in ("run_experiment", "run_names", "run_baselines"):
+            monkeypatch.setattr(sweep, name, getattr(self, name))
+
+    def run_experiment(self, config, *, resume, device, watchers):
+        assert device == "cpu"
+        place = sweep.Path(config.output_dir)
+        assert resume == (place / CONFIG).is_file()
+        if (place / RESULTS).is_file():
+            return json.loads((place / RESULTS).read_text())
+        place.mkdir(parents=True, exist_ok=True)
+        (place / CONFIG).write_text("begun")
+        if self.interrupt_at == place.name:
+            raise Interrupted("stopped after step 3")
+        self.done.append(f"{'resumed' if resume else 'trained'} {place.name}")
+        watchers.on_step(Step("training", 1, 1))
+        target = config.training.active_target
+        runs = [
+            {
+                "seed": seed,
+                "seconds": 30.0,
+                "test": {"accuracy": 0.8 + 0.01 * i, "active_words": target - 1, "texts": 50},
+            }
+            for i, seed in enumerate(config.evaluation.seeds)
+        ]
+        results = runs[0] if len(runs) == 1 else {"runs": runs}
+        (place / RESULTS).write_text(json.dumps(results))
+        return results
+
+    def run_names(self, config, *, texts, on_step):
+        place = sweep.Path(config.output_dir)
+        on_step(Step("names", 1, 1))
+        self.done.append(f"names of {place.name} on {texts}")
+        share = {"share": 0.7, "count": 5}
+        found = {"texts": min(texts, 50), "delete": {"passed": {**share, "share": 0.9}}, "follow": {"passed": share}}
+        found |= {"function_words": {**share, "share": None}, "neighbourhood": {**share, "share": 0.6}}
+        (place / "names.json").write_text(json.dumps({"model": found}))
+        return {"model": found}
+
+    def run_baselines(self, config, device, *, on_step):
+        assert device == "cpu"
+        on_step(Step("dense twin", 1, 1))
+        self.done.append("baselines")
+        place = sweep.Path(config.output_dir)
+        place.mkdir(parents=True, exist_ok=True)
+        (place / "baselines.json").write_text(json.dumps(YARDSTICKS))
+
+
+@pytest.fixture
+def work(monkeypatch):
+    return Work(monkeypatch)
+
+
+def rows_of(place) -> list[dict[str, str]]:
+    with (place / "frontier.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_each_value_is_trained_and_measured_in_a_folder_of_its_own(config, work, tmp_path):
+    notes = []
+    frontier = run_sweep(config, ACTIVE_WORDS, (20, 40), device="cpu", watchers=Watchers(on_note=notes.append))
+    assert work.done == [
+        *("trained words-20", "names of words-20 on 200", "trained words-40", "names of words-40 on 200")
+    ]
+    assert [note.split(",")[0] for note in notes] == [
+        f"point 1 of 2: {ACTIVE_WORDS} 20",
+        f"point 2 of 2: {ACTIVE_WORDS} 40",
+    ]
+    rows = rows_of(tmp_path / "out")
+    assert list(rows[0]) == [
+        *("key", "value", "active_words", "accuracy", "accuracy_low", "accuracy_high", "delete", "follow"),
+        *("function_words", "neighbourhood", "seconds", "texts", "folder"),
+    ]
+    assert list(rows[1].values()) == [
+        *(ACTIVE_WORDS, "40", "39.0", "0.8", "", "", "0.9", "0.7", "", "0.6", "30.0", "50", "words-40")
+    ]
+    assert [point.active_words for point in frontier.points] == [19, 39]
+    ElementTree.parse(tmp_path / "out" / "frontier.svg")
+
+
+def test_several_seeds_give_mean_interval_and_the_time_of_all(config, work):
+    seeds = config.model_copy(update={"evaluation": config.evaluation.model_copy(update={"seeds": (1, 2, 3)})})
+    (point,) = run_sweep(seeds, ACTIVE_WORDS, (20,), device="cpu").points
+    assert work.done[0] == "trained words-20"
+    assert point.accuracy == pytest.approx(0.81)
+    # Student's t for two degrees of freedom, times 0.01 / sqrt(3).
+    assert (point.accuracy_low, point.accuracy_high) == pytest.approx((0.81 - 0.02484, 0.81 + 0.02484), abs=1e-4)
+    assert point.seconds == 90
+
+
+def test_an_interrupted_sweep_goes_on_where_it_stopped(config, work, tmp_path):
+    work.interrupt_at = "words-40"
+    with pytest.raises(Interrupted):
+        run_sweep(config, ACTIVE_WORDS, (20, 40, 60), device="cpu")
+    assert [row["value"] for row in rows_of(tmp_path / "out")] == ["20"], "what is finished is already drawn"
+    work.interrupt_at, work.done = None, []
+    with pytest.raises(ValueError, match="words-20 is there already; go on with --resume, or choose another folder"):
+        run_sweep(config, ACTIVE_WORDS, (20, 40, 60), device="cpu")
+    run_sweep(config, ACTIVE_WORDS, (20, 40, 60), device="cpu", resume=True)
+    assert [one for one in work.done if "names" not in one] == ["resumed words-40", "trained words-60"]
+    assert "names of words-20 on 200" not in work.done
+    assert [row["value"] for row in rows_of(tmp_path / "out")] == ["20", "40", "60"]
+
+
+def test_names_are_measured_again_only_on_another_number_of_texts(config, work):
+    for texts in (10, 10, 20, 60, 80):
+        run_sweep(config, ACTIVE_WORDS, (20,), names_texts=texts, device="cpu", resume="trained words-20" in work.done)
+    # There are 50 test texts: 60 and 80 are the same.
+    assert work.done[1:] == [f"names of words-20 on {texts}" for texts in (10, 20, 60)]
+
+
+def test_names_left_by_a_run_that_is_gone_are_not_believed(config, work, tmp_path):
+    run_sweep(config, ACTIVE_WORDS, (20,), device="cpu")
+    (tmp_path / "out" / "words-20" / RESULTS).unlink()
+    run_sweep(config, ACTIVE_WORDS, (20,), device="cpu", resume=True)
+    assert work.done[2:] == ["resumed words-20", "names of words-20 on 200"]
+
+
+def test_measuring_stops_when_somebody_asks(config, work):
+    asked = []
+    watchers = Watchers(on_step=lambda step: asked.append(step.task), is_interrupted=lambda: "names" in asked)
+    with pytest.raises(Interrupted, match="stopped while measuring the names of words-20"):
+        run_sweep(config, ACTIVE_WORDS, (20,), device="cpu", watchers=watchers)
+    assert work.done == ["trained words-20"]
+
+
+def test_to_resume_what_was_never_begun_is_refused(config, work):
+    with pytest.raises(ValueError, match="no sweep to resume"):
+        run_sweep(config, ACTIVE_WORDS, (20,), device="cpu", resume=True)
+    assert work.done == []
+
+
+def test_a_frontier_of_other_values_is_not_overwritten_unasked(config, work):
+    run_sweep(config, ACTIVE_WORDS, (20,), device="cpu")
+    with pytest.raises(ValueError, match=r"frontier\.csv is there already"):
+        run_sweep(config, ACTIVE_WORDS, (30,), device="cpu")
+    assert "trained words-30" not in work.done
+
+
+def test_yardsticks_in_the_folder_are_shown_when_on_the_same_number_of_texts(config, work, tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "baselines.json").write_text(json.dumps(YARDSTICKS))
+    assert run_sweep(config, ACTIVE_WORDS, (20,), device="cpu").yardsticks == {"TF-IDF": 0.75, "dense twin": 0.9}
+    assert "dense twin" in (tmp_path / "out" / "frontier.svg").read_text()
+    (tmp_path / "out" / "baselines.json").write_text(json.dumps({**YARDSTICKS, "test_texts": 51}))
+    notes = []
+    again = run_sweep(config, ACTIVE_WORDS, (20,), device="cpu", resume=True, watchers=Watchers(on_note=notes.append))
+    assert again.yardsticks == {}
+    assert "other test texts" in notes[-1]
+    assert "baselines" not in work.done
+
+
+def test_yardsticks_are_trained_on_request_and_on_resume_only_if_missing(config, work, tmp_path):
+    run_sweep(config, ACTIVE_WORDS, (20,), device="cpu", with_baselines=True)
+    assert work.done[0] == "baselines"
+    run_sweep(config, ACTIVE_WORDS, (20,), device="cpu", with_baselines=True, resume=True)
+    assert work.done.count("baselines") == 1
+    short = {**YARDSTICKS, "baselines": {"TF-IDF": {"accuracy": 0.75}}}
+    (tmp_path / "out" / "baselines.json").write_text(json.dumps(short))
+    run_sweep(config, ACTIVE_WORDS, (20,), device="cpu", with_baselines=True, resume=True)
+    assert work.done.count("baselines") == 2
+
+
+@pytest.mark.parametrize("damaged", ["{", "[]", '{"baselines": 3}', '{"baselines": {"TF-IDF": {}}, "test_texts": 5}'])
+def test_damaged_yardsticks_are_refused_before_training(config, work, tmp_path, damaged):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "baselines.json").write_text(damaged)
+    with pytest.raises(ValueError, match=r"baselines\.json is not what `lexical-sae baselines` writes"):
+        run_sweep(config, ACTIVE_WORDS, (20,), device="cpu")
+    assert work.done == []
+
+
+def test_any_numeric_key_can_be_swept_and_names_its_points(config):
+    points = plan(config, WORDS_PER_TOKEN, (8, 32))
+    assert [point.config.model.neighbourhood.words_per_token for point in points] == [8, 32]
+    assert [point.folder.name for point in points] == [f"{WORDS_PER_TOKEN}-8", f"{WORDS_PER_TOKEN}-32"]
+    before, after = (one.model_dump(exclude={"output_dir", "experiment_name"}) for one in (config, points[1].config))
+    after["model"]["neighbourhood"]["words_per_token"] = before["model"]["neighbourhood"]["words_per_token"]
+    assert after == before, "nothing else changes"
+
+
+def test_a_key_may_lead_through_a_list_or_to_a_part_that_is_off(config):
+    assert with_value(config, "training.objective.terms.1.weight", 0.7).training.objective.terms[1].weight == 0.7
+    assert with_value(config, "training.target_accuracy", 0.9).training.target_accuracy == 0.9
+
+
+def test_sense_slots_follow_the_vpe_section():
+    config = build_config({"vpe": {"enabled": True, "token_ids": [2000], "num_senses": 2}})
+    assert with_value(config, "vpe.num_senses", 5).model.expander.num_senses == 5
+
+
+@pytest.mark.parametrize(
+    ("key", "values", "message"),
+    [
+        ("training.active_taget", (20,), "training.active_taget is unknown; did you mean 'active_target'"),
+        ("trainig.active_target", (20,), "trainig is unknown; did you mean 'training'"),
+        ("training.active_target.deep", (20,), "training.active_target.deep is unknown: there is no 'deep' in 40"),
+        ("training.objective.terms.9.weight", (1,), "is unknown: there is no '9' in"),
+        (ACTIVE_WORDS, (20, -5), "training.active_target is -5: Input should be greater than 0"),
+        (WORDS_PER_TOKEN, (8, 1.5), "words_per_token is 1.5: Input should be a valid integer"),
+        ("recipe", (1,), "recipe 1 is unknown"),
+        ("output_dir", (1,), "output_dir is 1: Input should be a valid string"),
+        ("evaluation.seeds", (1, 2), "evaluation.seeds is 1"),
+        (ACTIVE_WORDS, (), "there are no values for training.active_target"),
+        (ACTIVE_WORDS, (20, 40, 20), "training.active_target is to be 20 twice"),
+    ],
+)
+def test_what_the_settings_do_not_allow_is_refused_before_training(config, work, key, values, message):
+    with pytest.raises(ValueError) as error:  # noqa: PT011 - the message is looked at below
+        run_sweep(config, key, values, device="cpu")
+    assert message in str(error.value)
+    assert work.done == []
+
+
+@pytest.mark.parametrize("recipe", ["cis", "transcoder", "cajt"])
+def test_a_target_that_changes_nothing_is_refused(recipe):
+    with pytest.raises(ValueError, match=f"changes nothing in this experiment .recipe {recipe}."):
+        plan(build_config({"recipe": recipe}), ACTIVE_WORDS, (20, 40))
+
+
+@pytest.mark.parametrize(
+    "training",
+    [
+        {"count": {}},
+        {"calibrated_start": 2.0},
+        {"controller": {"kind": "geco", "sparsity_aware": True}},
+        {"objective": {"terms": [{"kind": "active_count"}]}},
+    ],
+    ids=["count", "calibrated_start", "controller", "term"],
+)
+def test_a_target_that_something_aims_at_is_swept(training):
+    assert len(plan(build_config({"recipe": "cis", "training": training}), ACTIVE_WORDS, (20, 40))) == 2
+
+
+def test_numbers_are_read_as_people_write_them():
+    assert parse_setting("a.b=8, 16,1e2,0.5") == ("a.b", (8, 16, 100, 0.5))
+    assert parse_setting("a.b= ") == ("a.b", ())
+    assert [type(value) for value in parse_setting("a=20.0,2.5")[1]] == [int, float]
+
+
+@pytest.mark.parametrize("text", ["a.b", "=8", "a..b=8", ".a=8", ""])
+def test_what_is_no_setting_is_refused(text):
+    with pytest.raises(ValueError, match="is not KEY=NUMBERS, such as"):
+        parse_setting(text)
+
+
+@pytest.mark.parametrize(("values", "odd"), [("20,many", "many"), ("20,,40", "''"), ("nan", "nan"), ("1,inf", "inf")])
+def test_what_is_no_number_is_refused(values, odd):
+    with pytest.raises(ValueError, match=f"a.b: .*{odd}.* is not a"):
+        parse_setting(f"a.b={values}")
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """The command as a person types it: exit code, standard output, standard error."""
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["lexical-sae", *arguments])
+        monkeypatch.setenv("COLUMNS", "200")
+        try:
+            cli.main()
+            code = 0
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        output = capsys.readouterr()
+        return code, output.out, output.err
+
+    return call
+
+
+@pytest.fixture
+def experiment(tmp_path):
+    """An experiment of a few steps on a tiny encoder."""
+    rows = [f"{text} {i},{'pos' if text in tiny.GOOD else 'neg'}" for i in range(8) for text in tiny.GOOD + tiny.BAD]
+    (tmp_path / "reviews.csv").write_text("\n".join(["text,label", *rows]) + "\n")
+    settings = {
+        "experiment_name": "tiny",
+        "data": {"dataset_name": str(tmp_path / "reviews.csv")},
+        "model": {"name": str(tiny.saved_encoder(tmp_path / "encoder")), "max_length": 16},
+        "training": {"max_epochs": 1, "batch_size": 16},
+    }
+    (tmp_path / "tiny.yaml").write_text(yaml.safe_dump(settings))
+    return tmp_path / "tiny.yaml"
+
+
+def test_the_command_trains_draws_and_can_be_extended(run, experiment, tmp_path):
+    out = tmp_path / "a sweep"
+    command = ["sweep", "--config", str(experiment), "--out", str(out), "--names-texts", "4", "--active-words"]
+    code, output, error = run(*command, "3")
+    assert (code, error) == (0, "")
+    assert "point 1 of 1" in output
+    first = (out / "words-3" / RESULTS).read_bytes()
+    code, output, error = run(*command, "3,6", "--resume")
+    assert (code, error) == (0, "")
+    for expected in ("point 2 of 2", "seed 0 is finished", "Frontier of tiny", "frontier.svg"):
+        assert expected in output
+    assert (out / "words-3" / RESULTS).read_bytes() == first
+    rows = rows_of(out)
+    assert [row["folder"] for row in rows] == ["words-3", "words-6"]
+    for row in rows:
+        test = json.loads((out / row["folder"] / RESULTS).read_text())["test"]
+        names = json.loads((out / row["folder"] / "names.json").read_text())["model"]
+        assert float(row["accuracy"]) == test["accuracy"]
+        assert float(row["active_words"]) == test["active_words"]
+        assert float(row["delete"]) == names["delete"]["passed"]["share"]
+        assert float(row["neighbourhood"]) == names["neighbourhood"]["share"]
+    assert float(rows[0]["active_words"]) < float(rows[1]["active_words"]), "the target is what was swept"
+    ElementTree.parse(out / "frontier.svg")
+
+
+def test_errors_of_the_command_are_sentences(run, experiment):
+    for arguments, message in [
+        ((), "say what to sweep"),
+        (("--active-words", "20", "--set", "a=1"), "say what to sweep"),
+        (("--active-words", ""), "there are no values for training.active_target"),
+        (("--active-words", "few"), "'few' is not a number"),
+        (("--set", "training.pace=1"), "training.pace is unknown"),
+    ]:
+        code, _, error = run("sweep", "--config", str(experiment), *arguments)
+        assert code == 1
+        assert message in error
+
+
+def test_ctrl_c_ends_with_what_to_do_next(run, experiment, monkeypatch):
+    def stop(*_, **__):
+        raise Interrupted("stopped after step 3")
+
+    monkeypatch.setattr(sweep, "run_sweep", stop)
+    code, _, error = run("sweep", "--config", str(experiment), "--active-words", "20")
+    assert code == 130
+    assert "stopped after step 3; finished points are kept; go on with the same command and --resume" in error
