@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+from torch.nn.functional import embedding_bag
 
 
 @dataclass(frozen=True)
@@ -82,3 +83,8 @@ class SparseCode:
         dense = self.values.new_zeros(len(self), self.size)
         dense[self.rows, self.ids] = self.values
         return dense
+
+    def weighted_sum(self, word_vectors: Float[Tensor, "V H"]) -> Float[Tensor, "B H"]:
+        """`s @ word_vectors`: the active words' rows, weighted by their strengths and summed per text."""
+        values = self.values.to(word_vectors.dtype)
+        return embedding_bag(self.ids, word_vectors, self.offsets[:-1], mode="sum", per_sample_weights=values)

@@ -7,8 +7,9 @@ import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
+from splade.data.words import word_spans
 from splade.evaluation.names_model import NamedWord, Probe, Reading, Response, Span
-from splade.evaluation.names_text import word_spans, words_and_marks
+from splade.evaluation.names_text import words_and_marks
 from splade.progress import OnStep, Step, silent
 
 

@@ -8,10 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from splade.data.words import Span
 from splade.progress import OnStep, silent
-
-Span = tuple[int, int]
-"""First character and the one after the last."""
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,9 @@ from torch.nn.functional import normalize
 from splade.circuits.core import SparseCircuitState
 from splade.data.batches import Batch, TokenisedTexts, length_buckets
 from splade.data.cells import repair_text
+from splade.data.words import word_spans
 from splade.evaluation.names_model import NamedWord, Probe, Reading, Response, Span
-from splade.evaluation.names_text import span_around, word_spans
+from splade.evaluation.names_text import span_around
 from splade.mechanistic.attribution import attribute_code
 from splade.models.layers.pooling import AttentionPool
 from splade.models.lexical_sae import LexicalSAE
@@ -161,7 +162,7 @@ class LexicalSAENames:
 
     def _spans(self, text: str, offsets: Sequence[Span | None]) -> list[Span | None]:
         """The whole word that holds each token."""
-        words = word_spans(text)
+        words = list(word_spans(text))
         return [None if at is None else span_around(words, *at) for at in offsets]
 
     def _words(

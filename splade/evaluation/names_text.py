@@ -8,11 +8,10 @@ from zlib import crc32
 
 import numpy as np
 
-from splade.evaluation.names_model import NamedModel, Span
+from splade.data.words import Span, word_spans
+from splade.evaluation.names_model import NamedModel
 from splade.function_words import FUNCTION_WORDS, NEGATIONS
 
-# A contraction is one word: what is left of "isn't" without "isn" still negates.
-_WORD = re.compile(r"\w+(?:['’]\w+)*|[^\w\s]")
 _ENDINGS = ("ingly", "edly", "ness", "ings", "ing", "ers", "est", "ed", "er", "ly", "es", "s")
 SIMILAR_FREQUENCY = 2.0
 """A word may be swapped for one that is at most this many times as frequent, or as rare."""
@@ -20,18 +19,13 @@ SIMILAR_FREQUENCY = 2.0
 
 def words_and_marks(text: str) -> list[str]:
     """Whole words and punctuation marks, in lower case. Example: `Isn't it? -> isn't, it, ?`."""
-    return [match.group().casefold() for match in _WORD.finditer(text)]
+    return [text[start:end].casefold() for start, end in word_spans(text)]
 
 
 def distinct_words(text: str) -> frozenset[str]:
     """The words of a text, and the parts of its contractions. Example: `The film's -> the, film's, film, s`."""
     whole = {word for word in words_and_marks(text) if word[0].isalnum()}
     return frozenset(whole | {part for word in whole for part in re.split("['’]", word)})
-
-
-def word_spans(text: str) -> list[Span]:
-    """Where the words and marks of a text stand."""
-    return [match.span() for match in _WORD.finditer(text)]
 
 
 def span_around(spans: Sequence[Span], start: int, end: int) -> Span | None:

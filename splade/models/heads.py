@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float
 from pydantic import Field
 from torch import Tensor, nn
-from torch.nn.functional import embedding_bag, normalize
+from torch.nn.functional import normalize
 
 from splade.circuits.core import CircuitState, SparseCircuitState
 from splade.circuits.sparse_code import SparseCode
@@ -69,7 +69,7 @@ class ReluHead(nn.Module):
     def read(self, code: SparseCode) -> SparseCircuitState:
         """The same decisions from the rows of the active words alone."""
         with torch.autocast(code.values.device.type, enabled=False):
-            logits, readout, b_eff = self._decide(weighted_rows(self.word_vectors, code))
+            logits, readout, b_eff = self._decide(code.weighted_sum(self.word_vectors))
             return SparseCircuitState(logits, code, readout, self.word_vectors, b_eff)
 
     def _decide(self, product: Float[Tensor, "*batch H"]) -> tuple[Tensor, Tensor, Tensor]:
@@ -125,7 +125,7 @@ class BcosHead(nn.Module):
         with torch.autocast(code.values.device.type, enabled=False):
             word_vectors = unit_rows(self.word_weights.T).T
             squares = code.values.new_zeros(len(code)).index_add_(0, code.rows, code.values.square())
-            logits, readout = self._decide(weighted_rows(word_vectors, code), squares.sqrt()[:, None])
+            logits, readout = self._decide(code.weighted_sum(word_vectors), squares.sqrt()[:, None])
             return SparseCircuitState(logits, code, readout, word_vectors, torch.zeros_like(logits))
 
     def _decide(
@@ -139,9 +139,3 @@ class BcosHead(nn.Module):
         second_scale = alignment(second, hidden.norm(dim=-1, keepdim=True), self.exponent)
         readout = second_scale[..., None] * class_vectors * first_scale[..., None, :]
         return second * second_scale, readout
-
-
-def weighted_rows(word_vectors: Float[Tensor, "V H"], code: SparseCode) -> Float[Tensor, "B H"]:
-    """`s @ word_vectors` for sparse s: the active words' rows, weighted by their strengths and summed per text."""
-    values = code.values.to(word_vectors.dtype)
-    return embedding_bag(code.ids, word_vectors, code.offsets[:-1], mode="sum", per_sample_weights=values)

@@ -106,7 +106,7 @@ class LexicalSAE(nn.Module):
         if self.expander is not None:
             rows = torch.cat([rows, rows[self.expander.token_ids].repeat_interleave(self.expander.num_senses - 1, 0)])
         for name in self.heads:
-            self._head(name).start_from(rows)
+            self.head(name).start_from(rows)
 
     @property
     def projection(self) -> Projection:
@@ -239,7 +239,7 @@ class LexicalSAE(nn.Module):
 
     def read(self, code: SparseCode, head: str = CLASSIFY) -> SparseCircuitState:
         """Decision on each document, from its active words alone; for inference."""
-        return self._head(head).read(code)
+        return self.head(head).read(code)
 
     def tag(self, sparse_sequence: Float[Tensor, "*batch V"], head: str = TAG) -> Float[Tensor, "*batch C"]:
         """Logits of the tags at every position; one head serves all positions."""
@@ -256,9 +256,10 @@ class LexicalSAE(nn.Module):
 
     def decide(self, sparse_vector: Float[Tensor, "*batch V"], head: str) -> CircuitState:
         """A head's decision on sparse vectors; in training, after random word masking."""
-        return self._head(head)(self.masking(sparse_vector))
+        return self.head(head)(self.masking(sparse_vector))
 
-    def _head(self, name: str) -> ReluHead | BcosHead:
+    def head(self, name: str = CLASSIFY) -> ReluHead | BcosHead:
+        """The head of this name."""
         if name not in self.heads:
             raise ValueError(f"this model has no head {name!r}; it has: {', '.join(self.heads)}")
         return self.heads[name]  # pyright: ignore[reportReturnType]

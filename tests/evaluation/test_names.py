@@ -7,6 +7,7 @@ import pytest
 import torch
 from transformers import AddedToken
 
+from splade.data.words import word_spans
 from splade.evaluation.names import measure_names, strongest_words
 from splade.evaluation.names_bag import BagOfWords
 from splade.evaluation.names_edits import Claim, Rate, delete_test, follow_test, weighed
@@ -27,7 +28,6 @@ from splade.evaluation.names_text import (
     replace_word,
     span_around,
     stem,
-    word_spans,
 )
 from splade.inference import explain
 from splade.models.backbone import Backbone
@@ -184,7 +184,7 @@ def test_masking_a_word_masks_all_its_pieces_and_nothing_else(tokenizer):
     backbone = Backbone(tiny.masked_lm("bert", vocab_size=len(tokenizer)), tokenizer)
     named = LexicalSAENames(LexicalSAE(ModelConfig(gate="drelu"), backbone, {"classify": ["no", "yes"]}))
     text = "the unhappy film was good"
-    edited = replace_word(text, span_around(word_spans(text), 6, 8), named.blank)
+    edited = replace_word(text, span_around(list(word_spans(text)), 6, 8), named.blank)
     before, after = (named._encode([t]).tokens.ids[0] for t in (text, edited))
     (at,) = [i for i, token in enumerate(after) if token == tokenizer.mask_token_id]
     tail = len(after) - at - 1
@@ -291,7 +291,7 @@ def test_a_word_is_replaced_wherever_it_stands():
 
 
 def test_a_token_belongs_to_the_whole_word_that_holds_it():
-    spans = word_spans("an unfilmable plot...")
+    spans = list(word_spans("an unfilmable plot..."))
     assert span_around(spans, 5, 9) == (3, 13)
     assert span_around(spans, 13, 18) == (14, 18)
     assert span_around(spans, 18, 21) == (18, 21)

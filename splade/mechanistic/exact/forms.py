@@ -4,7 +4,6 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from jaxtyping import Float
 from torch import Tensor
-from torch.nn.functional import embedding_bag
 
 from splade.circuits.core import CircuitState, SparseCircuitState
 from splade.circuits.sparse_code import SparseCode
@@ -53,9 +52,3 @@ def sparse_form(state: CircuitState) -> SparseCircuitState:
         state.word_vectors,
         state.b_eff.reshape(-1, num_classes),
     )
-
-
-def weighted_sum(word_vectors: Float[Tensor, "V H"], code: SparseCode) -> Float[Tensor, "B H"]:
-    """`s @ word_vectors`: the rows of the active words, weighted by their strengths and summed per text."""
-    values = code.values.to(word_vectors.dtype)
-    return embedding_bag(code.ids, word_vectors, code.offsets[:-1], mode="sum", per_sample_weights=values)

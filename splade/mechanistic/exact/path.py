@@ -12,7 +12,7 @@ from torch import Tensor
 
 from splade.circuits.core import CircuitState, SparseCircuitState
 from splade.mechanistic.exact.directions import State
-from splade.mechanistic.exact.forms import Head, relu_layers, weighted_sum
+from splade.mechanistic.exact.forms import Head, relu_layers
 
 REFERENCE = "Sundararajan et al. 2017, arXiv:1703.01365"
 
@@ -54,4 +54,4 @@ def _words_alone(state: CircuitState | SparseCircuitState) -> Float[Tensor, "*ba
     """What the words feed the hidden units, without the bias."""
     if isinstance(state, CircuitState):
         return state.sparse_vector @ state.word_vectors
-    return weighted_sum(state.word_vectors, state.code)
+    return state.code.weighted_sum(state.word_vectors)

@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from splade.circuits.core import SparseCircuitState
-from splade.mechanistic.exact.forms import Head, ReluLayers, relu_layers, weighted_sum
+from splade.mechanistic.exact.forms import Head, ReluLayers, relu_layers
 from splade.mechanistic.exact.word_sets import WordSets
 
 NUMBERS_AT_ONCE = 2**22
@@ -87,7 +87,7 @@ def predict_removal(state: SparseCircuitState, sets: WordSets) -> ClassEffects:
     """
     parts = []
     for part in _in_parts(state, sets):
-        lost = weighted_sum(state.word_vectors, part.removed(state.code))
+        lost = part.removed(state.code).weighted_sum(state.word_vectors)
         parts.append((state.readout[part.rows] @ lost[..., None]).squeeze(-1))
     return ClassEffects(sets.rows, torch.cat(parts))
 
@@ -116,11 +116,11 @@ TakeAway = Callable[[WordSets], tuple[Float[Tensor, "R C"], Bool[Tensor, " R"]]]
 
 
 def _by_subtraction(layers: ReluLayers, state: SparseCircuitState) -> TakeAway:
-    hidden = weighted_sum(state.word_vectors, state.code) + layers.hidden_bias
+    hidden = state.code.weighted_sum(state.word_vectors) + layers.hidden_bias
 
     def take_away(sets: WordSets) -> tuple[Float[Tensor, "R C"], Bool[Tensor, " R"]]:
         before = hidden[sets.rows]
-        after = before - weighted_sum(state.word_vectors, sets.removed(state.code))
+        after = before - sets.removed(state.code).weighted_sum(state.word_vectors)
         # Differences before the sum over units: a small effect keeps its digits beside a large logit.
         effects = (before.relu() - after.relu()) @ layers.class_weights.T
         return effects, ((before > 0) != (after > 0)).any(-1)
