@@ -29,6 +29,7 @@ def anchored() -> Recipe:
         active_target=50.0,
         calibrated_start=1.0,
         tutor=Tutor.Config(),
+        encoder_dropout=0.0,
         learning_rate=1e-4,
         head_rate=10.0,
         gate_rate=50.0,

@@ -99,6 +99,8 @@ class Trainer:
         self._saved_at = time.monotonic()
         if settings.freeze_embeddings:
             _freeze_embeddings(model)
+        if settings.encoder_dropout is not None:
+            _set_dropout(model.backbone.encoder, settings.encoder_dropout)
         self._optimiser: Optimiser | None = None
 
     @property
@@ -362,3 +364,14 @@ def _freeze_embeddings(model: LexicalSAE) -> None:
     embedding: nn.Module = model.backbone.encoder.get_input_embeddings()  # pyright: ignore[reportCallIssue, reportAssignmentType]
     for weight in (embedding.weight, model.backbone.decoder.weight):
         weight.requires_grad_(False)  # pyright: ignore[reportCallIssue]
+
+
+def _set_dropout(encoder: nn.Module, share: float) -> None:
+    # Where there is none, as on attention weights, it stays off: it would cost the fast kernels.
+    used = [part for part in encoder.modules() if isinstance(part, nn.Dropout) and part.p > 0]
+    if share and not used:
+        raise ValueError(
+            f"training.encoder_dropout is {share}, but this encoder was made without dropout; leave the setting out"
+        )
+    for part in used:
+        part.p = share

@@ -32,6 +32,9 @@ class TrainingConfig(PartConfig):
     """Learning rate of thresholds and offsets, as a multiple of the encoder's."""
     optimiser: Annotated[OptimiserConfig, Field(discriminator="kind"), Shorthand] = AdamWEMA.Config()
     """`adamw` (with schedule and averaged weights) or `schedule_free`."""
+    encoder_dropout: float | None = Field(default=None, ge=0, lt=1)
+    """Share of the encoder's states that is dropped at random in training; null keeps what the encoder was made with.
+    A greatest value over noisy positions is not the one without noise: with dropout other words open than in use."""
     freeze_embeddings: bool = True
     """Whether input embedding and decoder stay as they were pretrained; words keep their meaning with them."""
     gradient_centralization: bool = False

@@ -269,6 +269,28 @@ def test_accumulated_gradients_equal_those_of_the_whole_batch():
             torch.testing.assert_close(other[name], grad, atol=1e-6, rtol=1e-4)
 
 
+def dropouts(model):
+    return [part.p for part in model.backbone.encoder.modules() if isinstance(part, torch.nn.Dropout)]
+
+
+def test_dropout_of_the_encoder_is_as_it_was_made_or_as_asked():
+    assert set(dropouts(recipe_trainer("anchored", encoder_dropout=None).model)) == {0.1}
+    for share in (0.0, 0.3):
+        trainer = recipe_trainer("anchored", encoder_dropout=share)
+        assert set(dropouts(trainer.model)) == {share}
+    # What was made without, as attention is in a loaded backbone, stays without.
+    next(part for part in trainer.model.backbone.encoder.modules() if isinstance(part, torch.nn.Dropout)).p = 0.0
+    Trainer(trainer.model, trainer.train, trainer.validation, trainer.settings)
+    assert set(dropouts(trainer.model)) == {0.0, 0.3}
+
+
+def test_dropout_that_no_layer_could_give_is_refused():
+    trainer = recipe_trainer("anchored", encoder_dropout=0.0)
+    settings = trainer.settings.model_copy(update={"encoder_dropout": 0.1})
+    with pytest.raises(ValueError, match="this encoder was made without dropout"):
+        Trainer(trainer.model, trainer.train, trainer.validation, settings)
+
+
 def test_embeddings_stay_frozen_and_learn_on_request():
     for freeze in (True, False):
         trainer = recipe_trainer("anchored", freeze_embeddings=freeze, max_epochs=1)
