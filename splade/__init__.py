@@ -5,7 +5,7 @@
 Public names, loaded when first used:
 
     LexicalSAE        the model; `LexicalSAE.from_pretrained(folder)`, `model.save_pretrained(folder)`
-    explain           labels of texts and the words behind them
+    predict, predict_proba, explain   labels of texts, and the words behind them
     CircuitState      a decision, taken apart exactly
     compute_attribution_tensor, identity_error
     load_text_dataset, load_tagged_dataset
@@ -19,6 +19,8 @@ __version__ = "0.1.0"
 _HOMES = {
     "LexicalSAE": "splade.models.lexical_sae",
     "explain": "splade.inference",
+    "predict": "splade.inference",
+    "predict_proba": "splade.inference",
     "CircuitState": "splade.circuits.core",
     "compute_attribution_tensor": "splade.mechanistic.attribution",
     "identity_error": "splade.mechanistic.attribution",

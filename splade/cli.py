@@ -7,7 +7,9 @@ import typer
 
 import splade
 from splade.scripts.console import console, errors_as_sentences
+from splade.scripts.explain import explain, flip, why_not
 from splade.scripts.fit_lexical_head import fit_lexical_head
+from splade.scripts.lexicon import diff, lexicon
 from splade.scripts.run_baselines import baselines
 from splade.scripts.run_experiment import train, train_and_show
 from splade.scripts.run_names import names
@@ -52,30 +54,13 @@ def quickstart(
 
 
 app.command()(train)
-
-
-@app.command()
-def explain(
-    model: Annotated[Path, typer.Argument(help="Folder of a saved model.")],
-    texts: Annotated[list[str], typer.Argument(help="One or more texts, each in quotes.")],
-    top: Annotated[int, typer.Option(help="How many words to show.", min=1)] = 8,
-) -> None:
-    """Show the label of each text, the words that speak most for and against it, and how they sum to the decision.
-
-    Example: lexical-sae explain results/quickstart/model "a warm and funny film"
-
-    A text that begins with a dash goes after two dashes: lexical-sae explain MODEL -- "-- what a film"
-    """
-    from splade import inference
-    from splade.models.persistence import from_pretrained
-    from splade.report.terminal import explanation_panel
-
-    for explanation in inference.explain(from_pretrained(model), texts):
-        console.print(explanation_panel(explanation, top))
-
-
+app.command()(explain)
+app.command()(why_not)
+app.command()(flip)
 app.command()(baselines)
 app.command()(names)
+app.command()(lexicon)
+app.command()(diff)
 app.command()(sweep)
 app.command()(fit_lexical_head)
 

@@ -1,11 +1,27 @@
-"""`Explanation`: why a text got its label, as plain frozen data."""
+"""`Explanation`: why a text got its label, as plain frozen data that goes into a JSON file and back.
 
-from dataclasses import dataclass
+What it looks like on a screen is the business of `splade.report`.
+"""
+
+import json
+import math
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, TypeVar
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+FORMAT = 1
+"""Version of the JSON; a file of another version is refused."""
+
+STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+Kind = TypeVar("Kind", bound="Explanation")
 
 
 @dataclass(frozen=True)
 class WordContribution:
     """What one active word said."""
+
+    __pydantic_config__: ClassVar = STRICT
 
     word: str
     kind: str
@@ -13,24 +29,149 @@ class WordContribution:
     strength: float
     """How active the word is in this text."""
     contribution: float
-    """How much it speaks for the predicted label, class-centred: the same for all labels counts as nothing."""
+    """How much it speaks for what is explained, by the method of the explanation."""
+    start: int | None = None
+    """First character of the word of the text that gave it its strength; None where no one word did."""
+    end: int | None = None
+    """One after the last."""
+    is_expansion: bool | None = None
+    """Whether the text does not have this word there: the model read it in. None where places were not asked for."""
+    without: float | None = None
+    """How far what is explained falls when this word alone is removed, exactly; None where it was not asked for."""
+    region_changed: bool | None = None
+    """Whether that removal switches hidden units, so that `contribution` need not be its effect."""
+    label_without: str | None = None
+    """The label after that removal."""
+
+
+@dataclass(frozen=True)
+class SpanContribution:
+    """What one word of the text said: the contributions of all active words that it gave their strength."""
+
+    __pydantic_config__: ClassVar = STRICT
+
+    text: str
+    start: int
+    end: int
+    """One after the last character."""
+    score: float
 
 
 @dataclass(frozen=True)
 class Explanation:
     """One prediction and the words behind it.
 
-    `sum of all contributions + bias` is the centred logit of the label, exactly.
+    `explained` is the logit of `target` minus the logit of `contrast`, or minus the mean of all logits where there is
+    no contrast. All contributions and `bias` sum to it exactly; so do all spans, `whole_text` and `bias`.
     """
 
+    __pydantic_config__: ClassVar = STRICT
+
     text: str
+    """As the model read it: characters that no tokenizer takes are replaced."""
     label: str
+    """The label decided on."""
     probability: float
     words: tuple[WordContribution, ...]
     """Every active word, the most telling first."""
     bias: float
-    """What the hidden units that are on say by themselves; with them it depends on the input."""
+    """What is not shared out among words: what the hidden units that are on say by themselves (dla), the decision on
+    the empty text (path), or what single removals do not add up to (leave_one_out)."""
     identity_error: float
-    """Relative gap between the logits and their decomposition; rounding, at most 1e-5."""
+    """Relative gap between what is explained and its decomposition; rounding, at most 1e-5."""
     tokens_cut: int
     """Tokens at the end of the text that the model did not see."""
+    probabilities: tuple[tuple[str, float], ...]
+    """Every label with its probability, in the model's order."""
+    target: str
+    """The label that contributions speak for: the one decided on, unless another was asked for."""
+    contrast: str | None
+    """The label that they speak against; None for the mean of all."""
+    method: str
+    """How contributions were made: dla, leave_one_out or path."""
+    explained: float
+    spans: tuple[SpanContribution, ...] | None = None
+    """The words of the text in reading order; None where places were not asked for."""
+    whole_text: float | None = None
+    """What no word of the text said by itself: special positions, and words that many positions gave."""
+    not_explained: tuple[str, ...] = ()
+    """What this explanation leaves out, in sentences."""
+
+    @property
+    def region_changes(self) -> int | None:
+        """How many single removals switch hidden units; None where effects were not asked for."""
+        changes = [word.region_changed for word in self.words if word.region_changed is not None]
+        return None if self.words and not changes else sum(changes)
+
+    @property
+    def bias_share(self) -> float:
+        """Share of the bias in all that is said for or against: `|bias| / (|bias| + sum of |contributions|)`."""
+        said = math.fsum(abs(word.contribution) for word in self.words) + abs(self.bias)
+        return abs(self.bias) / said if said else 0.0
+
+    def to_json(self) -> str:
+        """One line of JSON, with the version of the format; `from_json` gives the same explanation back."""
+        try:
+            return json.dumps({"format": FORMAT, **asdict(self)}, allow_nan=False)
+        except ValueError as error:
+            raise ValueError(
+                f"the explanation of {self.text[:50]!r} holds a number that is not finite, and JSON has none; "
+                "check the saved weights, or the training run that made them"
+            ) from error
+
+    @classmethod
+    def from_json(cls: type[Kind], line: str) -> Kind:
+        """The explanation in a line of JSON; anything missing, added or of another type is refused with its place."""
+        try:
+            fields: Any = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"this is not JSON ({error}); give a line that to_json wrote") from error
+        if not isinstance(fields, dict):
+            raise ValueError(f"an explanation is a JSON object, not {type(fields).__name__}")
+        version = fields.pop("format", None)
+        if type(version) is not int or version != FORMAT:
+            raise ValueError(
+                f"the explanation has format {version!r}, and this version reads {FORMAT}; explain the text again"
+            )
+        try:
+            # Back to text first: strict JSON has no tuples, so there an array may be one.
+            plain = TypeAdapter(Explanation).validate_json(json.dumps(fields))
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(str(part) for part in first["loc"]) or "the whole"
+            raise ValueError(f"the explanation is not as to_json writes it: {place}: {first['msg']}") from error
+        return cls(**vars(plain))
+
+
+@dataclass(frozen=True)
+class WordSet:
+    """A set of active words, and what is proved about its size."""
+
+    words: tuple[str, ...] | None
+    """The smallest set that was found; None if none was."""
+    label: str | None
+    """The label that this choice of words leaves."""
+    at_least: int
+    """No set of fewer words will do: proved."""
+    is_minimal: bool
+    """Whether it is proved that no smaller set will do."""
+    is_impossible: bool
+    """Whether it is proved that no set will do."""
+
+
+@dataclass(frozen=True)
+class Reasons:
+    """The fewest words that a decision hangs on, and the fewest that are enough for it."""
+
+    text: str
+    label: str
+    probability: float
+    num_words: int
+    """Active words of the text."""
+    tokens_cut: int
+    to: str | None
+    """The label that the decision was to change to; None for any other."""
+    flip: WordSet
+    """Words whose removal changes the decision."""
+    enough: WordSet
+    """Words that give the decision when all others are removed."""

@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from splade import cli
+from splade.explanation import Explanation
 from splade.models.persistence import from_pretrained, save_pretrained
 from splade.training.loop import Trainer
 from tests import tiny
@@ -68,7 +69,7 @@ def test_training_on_an_own_file_leaves_a_run_and_a_model_that_explains(run, tin
     code, output, _ = run("explain", str(tmp_path / "run" / "model"), "a good film", "", "--top", "2")
     assert code == 0
     assert "a good film" in output
-    assert output.count("bias at this input") == 2
+    assert output.count("bias at this input  ") == 2
 
 
 def test_errors_are_one_sentence_and_a_non_zero_exit(run, tmp_path):
@@ -85,12 +86,103 @@ def test_errors_are_one_sentence_and_a_non_zero_exit(run, tmp_path):
         assert "Traceback" not in error
 
 
-def test_text_and_labels_from_outside_are_not_obeyed_by_the_terminal(run, tmp_path):
-    save_pretrained(tiny.model(), tmp_path / "model")
-    code, output, _ = run("explain", str(tmp_path / "model"), "[bold]good[/bold] \x1b[31mfilm\x07")
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """A tiny model in a folder."""
+    return str(save_pretrained(tiny.model(), tmp_path_factory.mktemp("saved") / "model"))
+
+
+def test_text_and_labels_from_outside_are_not_obeyed_by_the_terminal(run, saved):
+    code, output, _ = run("explain", saved, "[bold]good[/bold] \x1b[31mfilm\x07")
     assert code == 0
     assert "[bold]good[/bold]" in output
     assert "\x07" not in output
+
+
+def test_explain_shows_places_effects_and_limits_and_is_plain_when_piped(run, saved):
+    code, output, _ = run("explain", saved, "a good film", "--top", "3")
+    assert code == 0
+    for expected in ("a good film", "without it", "read from", "in the text:", "sum", "single removals switch"):
+        assert expected in output
+    assert "\x1b" not in output
+
+
+def test_explain_prints_a_json_object_per_line(run, saved, csv):
+    asked = ("--target", "neutral", "--contrast", "negative", "--method", "path", "--json")
+    code, output, _ = run("explain", saved, "--file", str(csv), *asked)
+    assert code == 0
+    found = [Explanation.from_json(line) for line in output.splitlines()]
+    assert len(found) == 64
+    assert found[1].text == "a very good movie 1"
+    assert {(why.target, why.contrast, why.method) for why in found} == {("neutral", "negative", "path")}
+
+
+def test_explain_reads_long_texts_in_windows(run, saved):
+    code, output, _ = run("explain", saved, "a good film " * 60, "--windows", "--json")
+    assert code == 0
+    windows = [json.loads(line) for line in output.splitlines()]
+    assert len(windows) > 2
+    assert all(window["explanation"]["tokens_cut"] == 0 for window in windows)
+    code, output, _ = run("explain", saved, "a good film " * 60, "--windows")
+    assert output.count("decided by themselves") == len(windows)
+
+
+def test_why_not_sets_two_labels_against_each_other(run, saved):
+    said = json.loads(run("explain", saved, "a good film", "--json")[1])["label"]
+    other = next(label for label in ("negative", "positive") if label != said)
+    code, output, _ = run("why-not", saved, "a good film", other)
+    assert code == 0
+    assert f"numbers speak for {said}, not {other}" in output
+    code, _, error = run("why-not", saved, "a good film", said)
+    assert code == 1
+    assert f"does get the label '{said}'" in error
+
+
+def test_flip_finds_words_and_says_what_is_proved(run, saved):
+    code, output, error = run("flip", saved, "a good film")
+    assert (code, error) == (0, "")
+    assert "proved" in output
+    assert "active words" in output
+    found = json.loads(run("flip", saved, "a good film", "--json")[1])
+    assert found["flip"]["is_minimal"] or found["flip"]["is_impossible"]
+
+
+def test_slips_of_explain_are_sentences(run, saved, tmp_path):
+    table = tmp_path / "odd.csv"
+    table.write_text("one,two\nx,y\n")
+    gap = tmp_path / "gap.csv"
+    gap.write_text("text,label\ngood,1\n,0\n")
+    for arguments, message in [
+        (("explain", saved), "give either texts"),
+        (("explain", saved, "good", "--file", str(table)), "give either texts"),
+        (("explain", saved, "good", "--text-column", "one"), "names a column of --file"),
+        (("explain", saved, "--file", str(table)), "Name it with --text-column. Columns seen: one, two"),
+        (("explain", saved, "--file", str(gap)), "gap.csv:3: "),
+        (("explain", saved, "good", "--target", "positiv"), "did you mean 'positive'"),
+        (("explain", saved, "good", "--method", "magic"), "method 'magic' is unknown"),
+        (("why-not", saved, "good", "bad"), "contrast 'bad' is not a label"),
+        (("flip", saved, "good", "--to", "bad"), "to 'bad' is not a label"),
+    ]:
+        code, _, error = run(*arguments)
+        assert code == 1
+        assert message in error.replace("\n", " ")
+        assert "Traceback" not in error
+
+
+def test_a_long_wait_shows_how_far_it_is_on_standard_error(run, saved, csv, monkeypatch):
+    monkeypatch.setattr("splade.scripts.explain.PATIENCE", -1.0)
+    _, output, error = run("explain", saved, "--file", str(csv), "--json")
+    assert "explaining 64/64" in error
+    assert "explaining" not in output
+    monkeypatch.setattr("splade.scripts.explain.PATIENCE", 1000.0)
+    assert run("explain", saved, "good", "--json")[2] == ""
+
+
+@pytest.mark.parametrize("command", ["explain", "why-not", "flip"])
+def test_help_teaches_with_an_example(run, command):
+    code, output, _ = run(command, "--help")
+    assert code == 0
+    assert f"Example: lexical-sae {command} results/quickstart/model" in output
 
 
 def test_version_and_help(run):

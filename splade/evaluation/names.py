@@ -10,7 +10,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+import torch
 
+from splade.evaluation.lexicon import LexiconCollector, LexiconWord
 from splade.evaluation.names_edits import DeleteScores, FollowScores, Rate, delete_test, follow_test
 from splade.evaluation.names_model import NamedModel
 from splade.evaluation.names_sae import LexicalSAENames
@@ -55,19 +57,6 @@ class NameScores:
         return asdict(self)
 
 
-@dataclass(frozen=True)
-class StrongWord:
-    """A word that speaks for a class."""
-
-    name: str
-    contribution: float
-    """Class-centred mean over the texts of the class; zero where the word is not active."""
-    frequency: float
-    """Share of the texts of the class in which the word is active."""
-    count: int
-    """Number of those texts."""
-
-
 def as_named(model: LexicalSAE | NamedModel) -> NamedModel:
     """The model as the tests ask for it."""
     return LexicalSAENames(model) if isinstance(model, LexicalSAE) else model
@@ -108,20 +97,20 @@ def measure_names(
 
 def strongest_words(
     model: LexicalSAE | NamedModel, texts: Sequence[str], labels: Sequence[int], k: int = 20, on_step: OnStep = silent
-) -> dict[int, tuple[StrongWord, ...]]:
+) -> dict[int, tuple[LexiconWord, ...]]:
     """Per class, the k words that speak most for it on its own texts: by mean class-centred contribution."""
     if len(texts) != len(labels):
         raise ValueError(f"{len(labels)} labels for {len(texts)} texts; give one per text")
     readings = as_named(model).contributions(texts, on_step)
-    strongest = {}
-    for label in sorted(set(labels)):
-        own = [reading for reading, given in zip(readings, labels, strict=True) if given == label]
-        found: dict[str, list[float]] = {}
-        for reading in own:
-            for word in reading.words:
-                found.setdefault(word.name, []).append(word.contributions[label])
-        ranked = sorted(found.items(), key=lambda item: (-sum(item[1]), item[0]))[:k]
-        strongest[label] = tuple(
-            StrongWord(name, sum(values) / len(own), len(values) / len(own), len(values)) for name, values in ranked
-        )
-    return strongest
+    words = [(row, word, labels[row]) for row, reading in enumerate(readings) for word in reading.words]
+    names = {word.dimension: word.name for _, word, _ in words}
+    collector = LexiconCollector(max(labels, default=-1) + 1, max(names, default=-1) + 1)
+    collector.add(
+        torch.tensor(labels, dtype=torch.long),
+        torch.tensor([row for row, _, _ in words], dtype=torch.long),
+        torch.tensor([word.dimension for _, word, _ in words], dtype=torch.long),
+        torch.tensor([word.contributions[label] for _, word, label in words], dtype=torch.float64),
+        torch.tensor([word.strength for _, word, _ in words], dtype=torch.float64),
+    )
+    lexicon = collector.lexicon([str(label) for label in range(len(collector.texts))], names.__getitem__, top=k)
+    return {label: lexicon.classes[label].speaks_for for label in sorted(set(labels))}

@@ -127,7 +127,7 @@ def _show_three(config: "ExperimentConfig", folder: Path) -> None:
     from splade import inference
     from splade.models.persistence import from_pretrained
     from splade.pipelines import load_data
-    from splade.report.terminal import explanation_panel
+    from splade.report.explanation_terminal import explanation_panel
 
     dataset = load_data(config, config.evaluation.seeds[0])
     test = dataset.test

@@ -1,0 +1,198 @@
+"""The page of a word: the texts in which it fires most strongly, what sets it off, and what it pushes."""
+
+import heapq
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+
+from splade.data.words import Span, TextLayout, lay_out
+from splade.evaluation.collect import ReadBatch
+from splade.evaluation.moments import Moments
+from splade.mechanistic.span_aggregation import WHOLE_TEXT
+from splade.models.lexical_sae import CLASSIFY, LexicalSAE
+from splade.vocab import CONTINUATION, Dimension
+
+
+@dataclass(frozen=True)
+class FiringText:
+    """A text in which the word is active."""
+
+    text: str
+    row: int
+    """Place in the corpus."""
+    strength: float
+    span: Span | None
+    """The word of the text that set it off; None where that is a special token, or where no token alone did."""
+    trigger: str
+    """These characters, or "(whole text)"."""
+    predicted: str
+    contributions: dict[str, float]
+    """Class-centred, per label."""
+    is_written: bool
+    """Whether the word itself is in the text."""
+
+
+@dataclass(frozen=True)
+class Push:
+    """What the word says for a class where it is active."""
+
+    mean: float
+    low: float | None
+    high: float | None
+    """Ends of the mean's 95 % interval (Student's, over texts)."""
+
+
+@dataclass(frozen=True)
+class Trigger:
+    """A token that sets the word off."""
+
+    token: str
+    count: int
+    """Texts in which this token gave the word its strength."""
+    share: float
+    """Of the texts in which the word is active."""
+
+
+@dataclass(frozen=True)
+class FeaturePage:
+    """All that a corpus tells about one dimension."""
+
+    name: str
+    kind: str
+    texts: int
+    active_in: int
+    strength: float | None
+    """Mean where it is active; None where it never is."""
+    written_in: int
+    """Texts that the word itself is in, in any case."""
+    active_where_written: int
+    """Of these, texts in which it is active."""
+    pushes: dict[str, Push]
+    triggers: tuple[Trigger, ...]
+    """The most frequent first."""
+    top_texts: tuple[FiringText, ...]
+    """The strongest first."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class _Firing:
+    text: str
+    token_ids: list[int]
+    position: int
+    predicted: int
+    contributions: list[float]
+    is_written: bool
+
+
+class FeatureCollector:
+    """Keeps what one dimension does: counts, and the `top` texts in which it is strongest."""
+
+    def __init__(self, model: LexicalSAE, dimension: int, top: int = 10) -> None:
+        self.model, self.dimension, self.top = model, dimension, top
+        self.labels = model.labels[CLASSIFY]
+        self.letters = _letters(model.dimensions[dimension])
+        names = model.dimensions.vocabulary.names
+        self.own_tokens = {i for i, name in enumerate(names) if _letters(Dimension(name, "word")) == self.letters}
+        self.texts = self.written_in = self.active_where_written = 0
+        self.strengths, self.contributions = Moments(1), Moments(len(self.labels))
+        self.triggers: Counter[int | None] = Counter()
+        """By token id; None for the whole text."""
+        self._strongest: list[tuple[float, int, _Firing]] = []
+
+    def update(self, batch: ReadBatch) -> None:
+        """Add the texts of a batch."""
+        code = batch.state.code
+        is_written = [self._has_word(text, ids) for text, ids in zip(batch.texts, batch.token_ids, strict=True)]
+        self.texts += len(batch.rows)
+        self.written_in += sum(is_written)
+        here = (code.ids == self.dimension).nonzero().flatten()
+        self.strengths.update(torch.zeros_like(here), code.values[here])
+        for index in range(len(self.labels)):
+            self.contributions.update(torch.full_like(here, index), batch.contributions[here, index])
+        for entry in here.tolist():
+            i, position = int(code.rows[entry]), int(code.positions[entry])
+            self.active_where_written += is_written[i]
+            self.triggers[self._trigger(batch.token_ids[i], position)] += 1
+            pushed = batch.contributions[entry].tolist()
+            firing = _Firing(
+                batch.texts[i], batch.token_ids[i], position, int(batch.predicted[i]), pushed, is_written[i]
+            )
+            # Of equally strong texts the first of the corpus stays.
+            heapq.heappush(self._strongest, (float(code.values[entry]), -batch.rows[i], firing))
+            if len(self._strongest) > self.top:
+                heapq.heappop(self._strongest)
+
+    def page(self, triggers: int = 10) -> FeaturePage:
+        """What was found, with so many of the most frequent triggers."""
+        active_in = int(self.strengths.count[0])
+        means = self.contributions.means()
+        dimension = self.model.dimensions[self.dimension]
+        ranked = sorted(self.triggers.items(), key=lambda item: (-item[1], -1 if item[0] is None else item[0]))
+        return FeaturePage(
+            name=dimension.name,
+            kind=dimension.kind,
+            texts=self.texts,
+            active_in=active_in,
+            strength=float(self.strengths.mean[0]) if active_in else None,
+            written_in=self.written_in,
+            active_where_written=self.active_where_written,
+            pushes={
+                label: Push(float(means.mean[i]), *means.ends(i)) for i, label in enumerate(self.labels) if active_in
+            },
+            triggers=tuple(
+                Trigger(self._token_name(token), count, count / active_in) for token, count in ranked[:triggers]
+            ),
+            top_texts=tuple(self._top_texts()),
+        )
+
+    def _top_texts(self) -> Iterator[FiringText]:
+        for strength, negative_row, firing in sorted(self._strongest, key=lambda item: item[:2], reverse=True):
+            layout = lay_out(self.model.tokenizer, firing.text, firing.token_ids)
+            span = _span_at(layout, firing.position)
+            yield FiringText(
+                text=firing.text,
+                row=-negative_row,
+                strength=strength,
+                span=span,
+                trigger=WHOLE_TEXT if span is None else layout.written(span),
+                predicted=self.labels[firing.predicted],
+                contributions=dict(zip(self.labels, firing.contributions, strict=True)),
+                is_written=firing.is_written,
+            )
+
+    def _has_word(self, text: str, token_ids: list[int]) -> bool:
+        if not self.own_tokens.isdisjoint(token_ids):
+            return True
+        # Cut into pieces it is still written; most texts do not even hold the letters.
+        if self.letters not in text.casefold():
+            return False
+        layout = lay_out(self.model.tokenizer, text, token_ids)
+        return any(layout.written(span).casefold() == self.letters for span in layout.word_spans)
+
+    def _trigger(self, token_ids: list[int], position: int) -> int | None:
+        if position < 0:
+            return None
+        token = token_ids[position]
+        stands_for_text = bool(self.model.dimensions.feature_mask[token]) or token == self.model.tokenizer.unk_token_id
+        return token if stands_for_text else None
+
+    def _token_name(self, token: int | None) -> str:
+        return WHOLE_TEXT if token is None else self.model.dimensions[token].name
+
+
+def _span_at(layout: TextLayout, position: int) -> Span | None:
+    word = layout.token_words[position] if position >= 0 else None
+    return None if word is None else layout.word_spans[word]
+
+
+def _letters(dimension: Dimension) -> str:
+    """How a dimension is written in a text: no mark of continuation, no number of a sense, in any case."""
+    word = dimension.name.rpartition("@")[0] if dimension.kind == "sense" else dimension.name
+    return word.removeprefix(CONTINUATION).casefold()

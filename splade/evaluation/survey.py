@@ -1,0 +1,73 @@
+"""A model seen over a whole corpus, in one pass: the lexicon of each class, how steady its weights are, its regions."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from splade.evaluation.atlas import RegionAtlas, region_atlas
+from splade.evaluation.collect import Collector, collect
+from splade.evaluation.lexicon import Lexicon, LexiconCollector
+from splade.evaluation.regions import RegionSampler
+from splade.evaluation.weff import WeightCollector, WeightSummary, WordWeight
+from splade.models.lexical_sae import CLASSIFY, LexicalSAE
+from splade.progress import OnStep, silent
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What a corpus shows of a model."""
+
+    lexicon: Lexicon
+    weights: dict[str, dict[str, WordWeight]]
+    """Per label and word of the lexicon, the effective weight and how steady it is."""
+    steadiness: WeightSummary
+    atlas: RegionAtlas | None
+    """None for a head that is not piecewise linear."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return asdict(self)
+
+
+def survey(
+    model: LexicalSAE,
+    texts: Iterable[Any],
+    labels: Sequence[int] | None = None,
+    *,
+    top: int = 20,
+    min_count: int = 5,
+    batch_size: int = 32,
+    on_step: OnStep = silent,
+) -> Survey:
+    """Lexicon, weights and atlas over the texts, each counted under its label, or else under its predicted class.
+
+    Example: `survey(model, texts).lexicon.classes[0].speaks_for[0].name`
+    """
+    names = model.labels[CLASSIFY]
+    shape = len(names), len(model.dimensions)
+    words, weights = LexiconCollector(*shape), WeightCollector(*shape)
+    head = model.head(CLASSIFY)
+    regions = RegionSampler(head) if head.is_piecewise_linear else None
+    collectors: list[Collector] = [words, weights, *([regions] if regions else [])]
+    collect(model, texts, collectors, labels, batch_size, on_step)
+
+    def name_of(dimension: int) -> str:
+        return model.dimensions[dimension].name
+
+    lexicon = words.lexicon(names, name_of, top, min_count)
+    return Survey(
+        lexicon,
+        _weights_of(lexicon, weights),
+        weights.summary(min_count),
+        region_atlas(regions.sample(), names, name_of) if regions else None,
+    )
+
+
+def _weights_of(lexicon: Lexicon, weights: WeightCollector) -> dict[str, dict[str, WordWeight]]:
+    """The weights of the words that the lexicon shows."""
+    found: dict[str, dict[str, WordWeight]] = {}
+    for index, own in enumerate(lexicon.classes):
+        shown = (*own.speaks_for, *own.speaks_against)
+        pairs = ((word.name, weights.of(index, word.dimension)) for word in shown)
+        found[own.label] = {name: weight for name, weight in pairs if weight is not None}
+    return found

@@ -1,0 +1,69 @@
+"""Where in its text each active word won, and what each word of the text said."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from jaxtyping import Float
+from torch import Tensor
+
+from splade.data.words import lay_out
+from splade.explanation import SpanContribution
+from splade.inference.methods import Shares
+from splade.inference.reading import ReadTexts
+from splade.mechanistic.span_aggregation import SpanScore, TextScores, score_texts
+from splade.models.layers.pooling import AttentionPool
+from splade.models.lexical_sae import LexicalSAE
+
+
+class Place(NamedTuple):
+    """Where one active word got its strength."""
+
+    start: int | None = None
+    end: int | None = None
+    is_expansion: bool | None = None
+
+
+class Places(NamedTuple):
+    """One text's decision, in places."""
+
+    of_word: Mapping[str, Place]
+    spans: tuple[SpanContribution, ...]
+    whole_text: float
+
+
+def find_places(model: LexicalSAE, read: ReadTexts, shares: Shares) -> list[Places]:
+    """The contributions of each text, shared out among its words."""
+    layouts = [lay_out(model.tokenizer, *pair) for pair in zip(read.texts, read.token_ids, strict=True)]
+    parts = _parts(model, read)
+    scores = score_texts(read.state.code, shares.contributions, shares.biases, layouts, model.dimensions, parts)
+    return [_places(score) for score in scores]
+
+
+def _places(scores: TextScores) -> Places:
+    rows: defaultdict[str, list[SpanScore]] = defaultdict(list)
+    expansions: dict[str, bool] = {}
+    for span in (*scores.words, scores.whole_text):
+        for feature in span.features:
+            rows[feature.word].append(span)
+            expansions[feature.word] = expansions.get(feature.word, True) and feature.is_expansion
+    of_word = {word: Place(*_only_span(spans, scores.whole_text), expansions[word]) for word, spans in rows.items()}
+    spans = tuple(SpanContribution(span.text, span.start, span.end, span.score) for span in scores.words)
+    return Places(of_word, spans, scores.whole_text.score)
+
+
+def _only_span(spans: Sequence[SpanScore], whole_text: SpanScore) -> tuple[int | None, int | None]:
+    if len(spans) > 1 or spans[0] is whole_text:
+        return None, None
+    return spans[0].start, spans[0].end
+
+
+def _parts(model: LexicalSAE, read: ReadTexts) -> list[Float[Tensor, "L K"]] | None:
+    """How much each position gave of each active word, where several do; None where one wins."""
+    if not isinstance(model.pool, AttentionPool):
+        return None
+    code = read.state.code
+    mask = read.batch.attention_mask.to(code.ids.device)
+    sequence = model.encode(read.batch.input_ids.to(mask.device), mask).sparse_sequence
+    shares = model.pool.weights(sequence, mask)[..., None] * sequence
+    return [shares[row, : len(ids), code.ids[code.text(row)]] for row, ids in enumerate(read.token_ids)]

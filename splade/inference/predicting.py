@@ -1,0 +1,59 @@
+"""Labels, probabilities and accuracy."""
+
+from collections.abc import Iterable
+from itertools import zip_longest
+from typing import Any, overload
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from splade.inference.labels import label_index, labels_of
+from splade.inference.reading import ReadTexts, answers, is_one_text
+from splade.models.lexical_sae import LexicalSAE
+
+_MISSING: Any = object()
+
+
+@overload
+def predict(model: LexicalSAE, texts: str, batch_size: int = 32) -> str: ...  # pyright: ignore[reportOverlappingOverload]
+@overload
+def predict(model: LexicalSAE, texts: Iterable[str], batch_size: int = 32) -> list[str]: ...
+def predict(model: LexicalSAE, texts: Any, batch_size: int = 32) -> str | list[str]:
+    """The most probable label of a text, or of each text of an iterable; of equal ones the first of the model's labels.
+
+    Example: `predict(model, "a warm, funny film")` -> "positive"
+    """
+    labels = [labels_of(model)[i] for i in answers(model, texts, batch_size, _decisions)]
+    return labels[0] if is_one_text(texts) else labels
+
+
+def predict_proba(model: LexicalSAE, texts: Any, batch_size: int = 32) -> Float[Tensor, " C"] | Float[Tensor, "N C"]:
+    """The probabilities of the labels in the order of `model.labels["classify"]`: a row per text, or one text's row."""
+    rows = list(answers(model, texts, batch_size, lambda read: read.state.logits.softmax(-1).cpu()))
+    if is_one_text(texts):
+        return rows[0]
+    return torch.stack(rows) if rows else torch.empty(0, len(labels_of(model)))
+
+
+def score(model: LexicalSAE, texts: Any, labels: Iterable[Any], batch_size: int = 32) -> float:
+    """Accuracy: the share of texts whose predicted label is the given one, a name or an index.
+
+    Example: `score(model, ["a warm film", "a bore"], ["positive", "negative"])` -> 1.0
+    """
+    if is_one_text(texts):
+        raise ValueError("score compares several texts with their labels; put the text and its label in lists")
+    predicted = answers(model, texts, batch_size, _decisions)
+    known, right, row = labels_of(model), 0, -1
+    for row, (found, label) in enumerate(zip_longest(predicted, labels, fillvalue=_MISSING)):
+        if found is _MISSING or label is _MISSING:
+            short, long = ("texts", "labels") if found is _MISSING else ("labels", "texts")
+            raise ValueError(f"there are only {row} {short} but more {long}; give one label per text")
+        right += found == label_index(known, label, f"label {row}")
+    if row < 0:
+        raise ValueError("there are no texts to score")
+    return right / (row + 1)
+
+
+def _decisions(read: ReadTexts) -> list[int]:
+    return read.state.logits.argmax(-1).tolist()

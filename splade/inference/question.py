@@ -1,0 +1,65 @@
+"""What is asked of each decision: for which label, against which, by which method, and how much is to be told."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from splade.inference.labels import label_index, labels_of
+from splade.inference.methods import METHODS
+from splade.mechanistic.exact import class_centred, contrast
+from splade.models.lexical_sae import LexicalSAE
+from splade.suggest import did_you_mean
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question that can be asked of any text."""
+
+    target: int | None
+    """The label to speak for; None for the most probable one that is not the contrast."""
+    contrast: int | None
+    """The label to speak against; None for the mean of all."""
+    method: str
+    effects: bool
+    """Whether to tell what removing each word alone does."""
+    places: bool
+    """Whether to tell where in the text each word won."""
+
+    @classmethod
+    def of(
+        cls,
+        model: LexicalSAE,
+        target: str | int | None,
+        contrast: str | int | None,
+        method: str,
+        *,
+        effects: bool,
+        places: bool,
+    ) -> "Question":
+        """The question in the model's terms; what the model does not have is refused."""
+        labels = labels_of(model)
+        if method not in METHODS:
+            raise ValueError(f"method {method!r} is unknown{did_you_mean(method, METHODS)} Choose {', '.join(METHODS)}")
+        chosen = None if target is None else label_index(labels, target, "target")
+        other = None if contrast is None else label_index(labels, contrast, "contrast")
+        if chosen is not None and chosen == other:
+            raise ValueError(f"target and contrast are both {labels[chosen]!r}; a label is not more than itself")
+        return cls(chosen, other, method, effects, places)
+
+    def targets(self, logits: Float[Tensor, "B C"]) -> Int[Tensor, " B"]:
+        """The label that each explanation speaks for."""
+        if self.target is not None:
+            return torch.full_like(logits[:, 0], self.target, dtype=torch.long)
+        if self.contrast is None:
+            return logits.argmax(-1)
+        without = logits.clone()
+        without[:, self.contrast] = -torch.inf
+        return without.argmax(-1)
+
+    def direction(self, logits: Float[Tensor, "B C"], targets: Int[Tensor, " B"]) -> Float[Tensor, "B C"]:
+        """What is explained, as weights on the logits."""
+        if self.contrast is None:
+            return class_centred(logits, targets)
+        return contrast(logits, targets, torch.full_like(targets, self.contrast))

@@ -1,0 +1,66 @@
+"""An explanation as a piece of HTML for notebooks: no script, nothing from elsewhere, every string escaped.
+
+Colours are tints over whatever the notebook has behind them, so that they do in light and dark themes.
+"""
+
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from splade.explanation import Explanation, SpanContribution
+from splade.report.explanation_steps import question, remainder
+
+FOR, AGAINST = "51, 102, 204", "217, 72, 15"
+"""Blue and orange, told apart by nearly every eye."""
+
+
+def explanation_html(explanation: Explanation, top: int = 12) -> str:
+    """The label, the text with its words tinted by score, and the table of words that sum to the decision."""
+    words = explanation.words[:top]
+    longest = max((abs(word.contribution) for word in words), default=0.0) or 1.0
+    return (
+        _environment()
+        .get_template("explanation.html.j2")
+        .render(
+            why=explanation,
+            question=question(explanation),
+            pieces=_pieces(explanation),
+            words=words,
+            rest=remainder(explanation, top),
+            longest=longest,
+            has_places=any(word.is_expansion is not None for word in words),
+            has_effects=any(word.without is not None for word in words),
+            colour=lambda amount: FOR if amount > 0 else AGAINST,
+        )
+    )
+
+
+def _pieces(explanation: Explanation) -> list[tuple[str, SpanContribution | None, float]]:
+    """The text in order: plain pieces, and words with their score and its share of the strongest."""
+    spans = explanation.spans or ()
+    strongest = max((abs(span.score) for span in spans), default=0.0) or 1.0
+    pieces: list[tuple[str, SpanContribution | None, float]] = []
+    at = 0
+    for span in spans:
+        pieces.append((explanation.text[at : span.start], None, 0.0))
+        pieces.append((explanation.text[span.start : span.end], span, abs(span.score) / strongest))
+        at = span.end
+    return [piece for piece in [*pieces, (explanation.text[at:], None, 0.0)] if piece[0]]
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("splade.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["signed"] = _signed
+    return environment
+
+
+def _signed(value: Any) -> str:
+    return f"{value:+.2f}"

@@ -1,0 +1,103 @@
+"""An explanation in the terminal: the text with its telling words marked, and the words that sum to the decision."""
+
+from rich.console import Group, RenderableType
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from splade.explanation import Explanation, SpanContribution, WordContribution
+from splade.report.explanation_steps import question, remainder
+from splade.report.printable import shown
+
+BAR_WIDTH = 20
+FOR, AGAINST = "green", "red"
+MARKED = 0.15
+"""Words of the text are marked from this share of the strongest one's score on."""
+NAMED_SPANS = 6
+SWITCHED = "*"
+
+
+def explanation_panel(explanation: Explanation, top: int = 8, labelled: str | None = None) -> Panel:
+    """The text, its label, and the words that speak most for and against it; `labelled` is the true label if known."""
+    title = Text.assemble((shown(explanation.label), "bold"), f"  {explanation.probability:.0%}")
+    if labelled is not None and labelled != explanation.label:
+        title.append(f"  (labelled {shown(labelled)})", style="yellow")
+    parts: list[RenderableType] = [highlighted_text(explanation)]
+    if explanation.contrast is not None or explanation.target != explanation.label:
+        parts.append(Text(f"numbers speak {shown(question(explanation))}", style="yellow"))
+    if explanation.spans:
+        parts.append(_strongest_spans(explanation.spans))
+    if not explanation.words:
+        parts.append(Text("no word is active: this is the bias alone", style="yellow"))
+    parts += [words_table(explanation, top), *(Text(shown(line), style="dim") for line in explanation.not_explained)]
+    return Panel(Group(*parts), title=title, title_align="left", padding=(0, 1))
+
+
+def highlighted_text(explanation: Explanation) -> Text:
+    """The text; words that speak for the target bold, words against it underlined, and both in colour."""
+    text = Text(style="italic")
+    at = 0
+    for span in _marked(explanation.spans or ()):
+        text.append(shown(explanation.text[at : span.start]))
+        look = f"bold {FOR}" if span.score > 0 else f"underline {AGAINST}"
+        text.append(shown(explanation.text[span.start : span.end]), style=look)
+        at = span.end
+    return text.append(shown(explanation.text[at:]))
+
+
+def _marked(spans: tuple[SpanContribution, ...]) -> list[SpanContribution]:
+    strongest = max((abs(span.score) for span in spans), default=0.0)
+    return [span for span in spans if span.score and abs(span.score) >= MARKED * strongest]
+
+
+def _strongest_spans(spans: tuple[SpanContribution, ...]) -> Text:
+    strongest = sorted(_marked(spans), key=lambda span: -abs(span.score))[:NAMED_SPANS]
+    named = [f"{shown(span.text)} {span.score:+.2f}" for span in strongest]
+    return Text("in the text: " + (", ".join(named) or "no word speaks by itself"), style="dim")
+
+
+def words_table(explanation: Explanation, top: int) -> Table:
+    """The strongest words, the others by side, the bias, and the sum that is the decision."""
+    named = explanation.words[:top]
+    has_places = any(word.is_expansion is not None for word in named)
+    has_effects = any(word.without is not None for word in named)
+    table = Table(box=None, padding=(0, 1), show_header=has_places or has_effects, header_style="dim")
+    table.add_column("word", justify="right", overflow="fold")
+    table.add_column("says", justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    if has_places:
+        table.add_column("read from", overflow="fold")
+    if has_effects:
+        table.add_column("without it", justify="left")
+    longest = max((abs(word.contribution) for word in named), default=1.0) or 1.0
+    for word in named:
+        cells: list[RenderableType] = [Text(shown(word.word)), f"{word.contribution:+.2f}", _bar(word, longest)]
+        cells += [_read_from(explanation.text, word)] if has_places else []
+        cells += [_without(explanation, word)] if has_effects else []
+        table.add_row(*cells)
+    for row in remainder(explanation, top):
+        table.add_row(Text(row.name, style="dim"), f"{row.amount:+.2f}")
+    table.add_row(Text("sum", style="bold"), Text(f"{explanation.explained:+.2f}", style="bold"))
+    return table
+
+
+def _bar(word: WordContribution, longest: float) -> Text:
+    length = max(1, round(BAR_WIDTH * abs(word.contribution) / longest))
+    return Text("█" * length, style=FOR if word.contribution > 0 else AGAINST)
+
+
+def _read_from(text: str, word: WordContribution) -> Text:
+    """The word of the text that it was read from; nothing where it is that word."""
+    if word.start is None:
+        return Text("the whole text", style="dim")
+    return Text(shown(text[word.start : word.end]) if word.is_expansion else "", style="dim")
+
+
+def _without(explanation: Explanation, word: WordContribution) -> Text:
+    """How the sum changes without the word; whether hidden units switch, and the label if it changes."""
+    if word.without is None:
+        return Text()
+    cell = Text(f"{-word.without:+.2f}{SWITCHED if word.region_changed else ''}")
+    if word.label_without != explanation.label:
+        cell.append(f" {shown(str(word.label_without))}", style="bold yellow")
+    return cell

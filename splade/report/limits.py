@@ -1,0 +1,51 @@
+"""What an explanation leaves out, in sentences."""
+
+from splade.explanation import Explanation
+
+REMAINDERS = {
+    "dla": "bias at this input",
+    "path": "decision on the empty text",
+    "leave_one_out": "no single removal shows it",
+}
+"""What the bias is, by method."""
+
+_ABOUT_BIAS = {
+    "dla": "The bias at this input is {bias:+.2f}, {share:.0%} of all that is said. It depends on the hidden units "
+    "that the words switch on, so it may hold evidence that no word is credited with.",
+    "path": "The bias {bias:+.2f} is the decision on the empty text, {share:.0%} of all that is said; it is the same "
+    "for every text.",
+    "leave_one_out": "Single removals do not add up to the decision: {bias:+.2f} of it ({share:.0%} of all that is "
+    "said) belongs to no word alone.",
+}
+
+
+def limits(explanation: Explanation) -> tuple[str, ...]:
+    """What is not explained: what was not read, the bias, the whole text, and where removal does something else."""
+    found = []
+    if explanation.tokens_cut:
+        found.append(f"{explanation.tokens_cut} tokens at the end were not read: the text is too long for the model.")
+    found.append(_ABOUT_BIAS[explanation.method].format(bias=explanation.bias, share=explanation.bias_share))
+    if explanation.whole_text:
+        found.append(
+            f"{explanation.whole_text:+.2f} was read from the text as a whole and stands at none of its words."
+        )
+    if explanation.words:
+        found += _about_removal(explanation)
+        found.append("How strong a word is depends on the whole text, and that is not taken apart here.")
+    return tuple(found)
+
+
+def _about_removal(explanation: Explanation) -> list[str]:
+    """Where what a word contributes is not what its removal takes away."""
+    if explanation.method == "leave_one_out":
+        return []
+    changes = explanation.region_changes
+    if changes is None:
+        return ["What would happen without each word was not asked for; a contribution is not the effect of removal."]
+    if changes == 0:
+        return ["No single removal switches a hidden unit: what a word contributes is what its removal takes away."]
+    gap = max(abs(word.contribution - (word.without or 0.0)) for word in explanation.words)
+    return [
+        f"{changes} of {len(explanation.words)} single removals switch hidden units (*), so that what a word "
+        f"contributes is not what its removal takes away. The two differ by up to {gap:.2f}."
+    ]

@@ -1,0 +1,91 @@
+import json
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from splade.evaluation.intervals import mean_and_interval
+from splade.evaluation.lexicon import LexiconCollector, strongest_first
+from tests.evaluation.corpora import centred_weights, random_head, read_batch, relu_head
+from tests.strategies import sparse_vectors
+
+ROWS, SIZE, CLASSES = 7, 9, 3
+
+
+def lexicon_of(batches, labels=("x", "y", "z"), size=SIZE, **settings):
+    collector = LexiconCollector(len(labels), size)
+    for batch in batches:
+        collector.update(batch)
+    return collector.lexicon(labels, "word{}".format, **settings)
+
+
+@given(st.sampled_from(["relu", "bcos"]), st.integers(0, 50), sparse_vectors(ROWS, SIZE), st.integers(0, ROWS))
+def test_the_lexicon_is_the_mean_of_dense_contributions(kind, seed, vectors, cut):
+    head = random_head(kind, seed=seed)
+    classes = np.random.default_rng(seed).integers(CLASSES, size=ROWS).tolist()
+    parts = [slice(0, cut), slice(cut, ROWS)]
+    batches = [read_batch(head, vectors[part], classes[part]) for part in parts if vectors[part].numel()]
+    found = lexicon_of(batches, top=SIZE, min_count=2)
+    assert found.texts == ROWS
+    contributions = centred_weights(head, vectors) * vectors[:, None]
+    for index, own in enumerate(found.classes):
+        rows = [row for row in range(ROWS) if classes[row] == index]
+        assert own.texts == len(rows)
+        words = {word.dimension: word for word in (*own.speaks_for, *own.speaks_against)}
+        for dimension in range(SIZE):
+            values = contributions[rows, index, dimension].tolist()
+            if not values or np.mean(values) == 0:
+                assert dimension not in words
+                continue
+            word, expected = words[dimension], mean_and_interval(values)
+            active = vectors[rows, dimension] != 0
+            assert word.contribution == pytest.approx(expected.mean, abs=1e-10)
+            assert (word.low, word.high) == (pytest.approx(expected.low), pytest.approx(expected.high))
+            assert word.count == int(active.sum())
+            assert word.is_rare == (word.count < 2)
+            assert word.frequency == pytest.approx(word.count / len(rows))
+            assert word.strength == pytest.approx(float(vectors[rows, dimension][active].mean()))
+
+
+def test_planted_words_stand_where_they_were_planted():
+    # One hidden unit per class; word 0 and 1 feed the first, 2 the second, 3 neither.
+    head = relu_head([[2, 0], [1, 0], [0, 1], [0, 0]], [[1, -1], [-1, 1]])
+    vectors = torch.tensor([[1.0, 0, 0, 1], [1, 3, 0, 0], [0, 1, 4, 1], [0, 0, 1, 0]]).double()
+    first, second = lexicon_of([read_batch(head, vectors)], ("first", "second"), size=4, min_count=2).classes
+    assert [(w.name, w.contribution, w.count, w.is_rare) for w in first.speaks_for] == [
+        ("word0", 2.0, 2, False),
+        ("word1", 1.5, 1, True),
+    ]
+    assert first.speaks_against == ()
+    assert [(w.name, w.contribution) for w in second.speaks_for] == [("word2", 2.5)]
+    assert [(w.name, w.contribution) for w in second.speaks_against] == [("word1", -0.5)]
+    assert (first.texts, second.texts) == (2, 2)
+    assert second.speaks_for[0].strength == 2.5
+
+
+def test_only_the_strongest_are_shown_and_json_keeps_everything():
+    head = random_head()
+    vectors = torch.rand(6, SIZE, dtype=torch.float64)
+    found = lexicon_of([read_batch(head, vectors)], top=2)
+    every = lexicon_of([read_batch(head, vectors)], top=99)
+    for few, many in zip(found.classes, every.classes, strict=True):
+        assert few.speaks_for == many.speaks_for[:2]
+        assert few.speaks_against == many.speaks_against[:2]
+        values = [word.contribution for word in many.speaks_for]
+        assert values == sorted(values, reverse=True)
+    plain = json.loads(json.dumps(found.as_dict()))
+    assert plain["classes"][0]["label"] == "x"
+    assert plain["texts"] == 6
+
+
+def test_the_mean_of_one_text_has_no_interval():
+    head = relu_head([[1.0]], [[1], [-1]])
+    (word,) = lexicon_of([read_batch(head, torch.ones(1, 1).double())], ("a", "b"), size=1).classes[0].speaks_for
+    assert (word.low, word.high) == (None, None)
+
+
+def test_of_equal_words_the_first_comes_first():
+    assert strongest_first(torch.tensor([1.0, 2, 0, 2, -1]), 9) == [1, 3, 0]
+    assert strongest_first(torch.tensor([1.0, 2, 0, 2, -1]), 1) == [1]

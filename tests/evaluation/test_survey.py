@@ -1,0 +1,41 @@
+import json
+
+import pytest
+
+from splade.evaluation.names import strongest_words
+from splade.evaluation.survey import survey
+from splade.models.config import ModelConfig
+from tests import tiny
+from tests.evaluation.corpora import TEXTS
+
+LABELS = [row % 3 for row in range(len(TEXTS))]
+
+
+@pytest.fixture(scope="module")
+def found():
+    return survey(tiny.model(), TEXTS, LABELS, batch_size=3)
+
+
+def test_one_pass_gives_lexicon_weights_and_atlas(found):
+    assert found.lexicon.texts == found.atlas.texts == len(TEXTS)
+    for own in found.lexicon.classes:
+        shown = (*own.speaks_for, *own.speaks_against)
+        assert shown
+        assert found.weights[own.label].keys() == {word.name for word in shown}
+        for word in shown:
+            assert found.weights[own.label][word.name].count >= word.count
+    assert found.steadiness.words > 0
+    assert json.loads(json.dumps(found.as_dict()))["atlas"]["sampled"] == len(TEXTS)
+
+
+def test_the_strongest_words_of_names_are_those_of_the_lexicon(found):
+    strongest = strongest_words(tiny.model(), TEXTS, LABELS)
+    for index, own in enumerate(found.lexicon.classes):
+        ours = {word.name: word.contribution for word in own.speaks_for}
+        assert {word.name: word.contribution for word in strongest[index]} == pytest.approx(ours, abs=1e-4)
+
+
+def test_a_head_without_regions_has_a_lexicon_but_no_atlas():
+    found = survey(tiny.model(ModelConfig(gate="drelu", head="bcos")), TEXTS)
+    assert found.atlas is None
+    assert any(own.speaks_for for own in found.lexicon.classes)

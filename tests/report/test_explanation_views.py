@@ -1,0 +1,157 @@
+import builtins
+import re
+import xml.etree.ElementTree as ElementTree
+from html.parser import HTMLParser
+
+import pytest
+
+from splade.explanation import SpanContribution
+from splade.report.explanation_html import explanation_html
+from splade.report.limits import limits
+from splade.report.waterfall import waterfall
+from tests.report.explanations import NASTY, explanation, word
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+class Read(HTMLParser):
+    """What a browser would make of a piece of HTML."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags, self.attributes, self.texts = set(), set(), []
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+
+def nasty_explanation(nasty: str):
+    spans = (SpanContribution(nasty, 0, len(nasty), 1.0),)
+    words = (word(0, nasty, label_without=nasty, start=0, end=len(nasty)),)
+    return explanation(text=nasty, label="x" + nasty, target=nasty, words=words, spans=spans, not_explained=(nasty,))
+
+
+@pytest.mark.parametrize("nasty", NASTY, ids=range(len(NASTY)))
+def test_strings_from_outside_stay_text_in_html_and_svg(nasty):
+    plain, made = Read(explanation_html(explanation())), Read(explanation_html(nasty_explanation(nasty)))
+    assert made.tags <= plain.tags
+    assert made.attributes <= plain.attributes
+    assert nasty in made.texts
+    drawn = ElementTree.fromstring(waterfall(nasty_explanation(nasty)))
+    kinds = {element.tag for element in ElementTree.fromstring(waterfall(explanation())).iter()}
+    assert {element.tag for element in drawn.iter()} <= kinds
+
+
+def test_html_has_no_script_and_nothing_from_elsewhere():
+    html = explanation_html(explanation())
+    assert "script" not in html
+    assert not re.search(r"https?:|src=|url\(|@import", html)
+
+
+def test_html_tells_words_effects_sum_and_limits():
+    told = " ".join(" ".join(Read(explanation_html(explanation(), top=3)).texts).split())
+    for expected in (
+        "positive 93%",
+        "word0 +10.00 text -9.50*",
+        "word1 -9.00 text +9.50",
+        "3 other words for +12.00",
+        "bias at this input +0.25",
+        "sum +5.25",
+        "a limit",
+    ):
+        assert expected in told
+    assert "word3" not in told
+
+
+def test_html_keeps_the_text_and_shows_signs_without_colour():
+    html = explanation_html(explanation())
+    (shown,) = re.findall(r'<p [^>]*dir="auto">(.*?)</p>', html, re.S)
+    assert re.sub("<[^>]*>", "", shown) == "a text here"
+    assert re.search(r'title="-2.00"[^>]*dotted[^>]*>a<', shown)
+    assert re.search(r'title="\+4.00"[^>]*solid[^>]*>text<', shown)
+
+
+def bars(svg: str):
+    found = ElementTree.fromstring(svg).iter(f"{SVG}rect")
+    return [(b.get("class"), float(b.get("x", 0)), float(b.get("width"))) for b in found][1:]
+
+
+@pytest.mark.parametrize("first", [0, 1], ids=["up", "down"])
+def test_each_bar_begins_where_the_last_ended_and_the_decision_ends_there(first):
+    words = tuple(word(i) for i in range(first, 10))
+    drawn = bars(waterfall(explanation(words=words), top=4))
+    amounts = [w.contribution for w in words[:4]]
+    assert [kind for kind, *_ in drawn[:4]] == ["for" if amount > 0 else "against" for amount in amounts]
+    kind, left, width = drawn[0]
+    zero = level = left if kind == "for" else left + width
+    for kind, left, width in drawn[:-1]:
+        start, end = (left, left + width) if kind == "for" else (left + width, left)
+        assert start == pytest.approx(level, abs=0.3)
+        level = end
+    kind, left, width = drawn[-1]
+    assert kind == "sum"
+    assert sorted([left, left + width]) == pytest.approx(sorted([zero, level]), abs=0.3)
+
+
+def test_all_bars_lie_inside_the_picture_even_below_zero():
+    for words in (tuple(word(i) for i in (1, 3)), (), (word(0, "w" * 500),)):
+        svg = waterfall(explanation(words=words))
+        assert all(left >= 190 and left + width <= 640 for _, left, width in bars(svg))
+
+
+def test_an_explanation_shows_itself():
+    why = explanation()
+    assert why._repr_html_() == explanation_html(why)
+    assert why.plot()._repr_svg_() == why.plot() == waterfall(why)
+    printed = str(why)
+    assert "word0" in printed
+    assert "\x1b" not in printed
+
+
+def test_a_frame_has_a_row_for_each_word():
+    frame = explanation().to_frame()
+    assert list(frame["word"]) == [f"word{i}" for i in range(10)]
+    assert list(frame["contribution"])[:2] == [10.0, -9.0]
+    assert {"strength", "start", "end", "is_expansion", "without", "region_changed"} <= set(frame.columns)
+    assert list(explanation(words=()).to_frame().columns) == list(frame.columns)
+
+
+def test_a_frame_without_pandas_names_the_extra(monkeypatch):
+    real = builtins.__import__
+
+    def without_pandas(name, *rest):
+        if name == "pandas":
+            raise ImportError(name)
+        return real(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", without_pandas)
+    with pytest.raises(ImportError, match=r"lexical-sae\[frames\]"):
+        explanation().to_frame()
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, ["+0.25, 0% of all", "+3.00 was read from the text as a whole", "1 of 10 single", "up to 0.50"]),
+        ({"tokens_cut": 12}, ["12 tokens at the end were not read"]),
+        ({"method": "path"}, ["the decision on the empty text", "1 of 10 single removals"]),
+        ({"method": "leave_one_out"}, ["do not add up to the decision: +0.25"]),
+        ({"words": (word(0, region_changed=False),)}, ["No single removal switches a hidden unit", "+0.25, 2%"]),
+        ({"words": (word(0, without=None, region_changed=None),)}, ["was not asked for"]),
+    ],
+    ids=["default", "cut", "path", "removal", "same", "unasked"],
+)
+def test_limits_tell_what_is_not_explained(changes, said):
+    told = " ".join(limits(explanation(**changes)))
+    assert all(sentence in told for sentence in said), told
+    assert "not read" in told or not changes.get("tokens_cut")
+
+
+def test_limits_claim_nothing_that_was_not_found():
+    told = " ".join(limits(explanation(words=(), whole_text=0.0, method="leave_one_out")))
+    assert not any(phrase in told for phrase in ("not read", "as a whole", "hidden unit", "How strong"))

@@ -1,0 +1,111 @@
+import json
+from dataclasses import FrozenInstanceError, asdict
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from splade.explanation import FORMAT, Explanation, SpanContribution, WordContribution
+from splade.report.shown_explanation import ShownExplanation
+
+numbers = st.floats(allow_nan=False, allow_infinity=False)
+strings = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+places = st.none() | st.integers(0, 10**6)
+flags = st.none() | st.booleans()
+# Instances are made in the test: their types are checked at random there, which strategies may not do.
+word_fields = st.tuples(
+    strings, strings, numbers, numbers, places, places, flags, st.none() | numbers, flags, st.none() | strings
+)
+span_fields = st.tuples(strings, st.integers(0, 10**6), st.integers(0, 10**6), numbers)
+other_fields = st.fixed_dictionaries(
+    {
+        **dict.fromkeys(["text", "label", "target"], strings),
+        **dict.fromkeys(["probability", "bias", "identity_error", "explained"], numbers),
+        "tokens_cut": st.integers(0, 10**6),
+        "probabilities": st.lists(st.tuples(strings, numbers), max_size=3).map(tuple),
+        "contrast": st.none() | strings,
+        "method": st.sampled_from(["dla", "path", "leave_one_out"]),
+        "whole_text": st.none() | numbers,
+        "not_explained": st.lists(strings, max_size=2).map(tuple),
+    }
+)
+
+
+def example(**changes) -> ShownExplanation:
+    word = WordContribution("good", "word", 1.5, 2.0, 0, 4, False, 1.75, True, "negative")
+    fields = {"text": "good", "label": "positive", "probability": 0.75, "words": (word,), "bias": -0.5}
+    fields |= {"identity_error": 0.0, "tokens_cut": 0, "probabilities": (("negative", 0.25), ("positive", 0.75))}
+    fields |= {"target": "positive", "contrast": None, "method": "dla", "explained": 1.5}
+    return ShownExplanation(**{**fields, **changes})
+
+
+@given(st.lists(word_fields, max_size=3), st.none() | st.lists(span_fields, max_size=3), other_fields)
+def test_an_explanation_goes_into_a_line_of_json_and_back(words, spans, others):
+    spans = None if spans is None else tuple(SpanContribution(*fields) for fields in spans)
+    explanation = Explanation(words=tuple(WordContribution(*fields) for fields in words), spans=spans, **others)
+    line = explanation.to_json()
+    assert "\n" not in line
+    assert line.isascii()
+    assert Explanation.from_json(line) == explanation
+
+
+def test_what_is_read_back_is_of_the_kind_that_was_asked_for():
+    assert type(Explanation.from_json(example().to_json())) is Explanation
+    shown = ShownExplanation.from_json(example().to_json())
+    assert shown == example()
+    assert str(shown) == str(example())
+
+
+def test_it_is_plain_and_frozen():
+    with pytest.raises(FrozenInstanceError):
+        example().label = "other"
+    assert json.loads(example().to_json())["words"][0]["word"] == "good"
+    assert hash(example()) == hash(example())
+
+
+def changed(path: list, value) -> str:
+    fields = {"format": FORMAT, **json.loads(json.dumps(asdict(example())))}
+    at = fields
+    for key in path[:-1]:
+        at = at[key]
+    at[path[-1]] = value
+    return json.dumps(fields)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("{", "not JSON"),
+        ("[]", "a JSON object, not list"),
+        (changed(["format"], 2), "has format 2, and this version reads 1"),
+        (changed(["format"], True), "has format True"),
+        ("{}", "has format None"),
+        (changed(["bias"], "1.0"), "bias: Input should be a valid number"),
+        (changed(["extra"], 1), "extra: "),
+        (changed(["words", 0, "extra"], 1), "words.0.extra: "),
+        (changed(["words", 0, "strength"], None), "words.0.strength: "),
+        (changed(["words", 0, "region_changed"], 1), "words.0.region_changed: "),
+        (changed(["tokens_cut"], 1.5), "tokens_cut: "),
+        (changed(["bias"], float("nan")), "bias: "),
+        (changed(["probabilities", 0], ["negative"]), "probabilities.0"),
+        (json.dumps({"format": FORMAT, "text": "good"}), "label: "),
+    ],
+    ids=range(14),
+)
+def test_json_that_is_not_an_explanation_is_refused_with_its_place(line, message):
+    with pytest.raises(ValueError, match=message):
+        Explanation.from_json(line)
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_a_number_that_is_not_finite_is_refused_not_written(number):
+    with pytest.raises(ValueError, match="not finite.*check the saved weights"):
+        example(bias=number).to_json()
+
+
+def test_shares_and_counts():
+    assert example().bias_share == 0.2
+    assert example(words=(), bias=0.0).bias_share == 0.0
+    assert example().region_changes == 1
+    assert example(words=()).region_changes == 0
+    assert example(words=(WordContribution("good", "word", 1.0, 2.0),)).region_changes is None
