@@ -1,0 +1,67 @@
+"""How exact the exact answers are on real texts, and how far direct attribution is from removal.
+
+`python -m benchmarks.exactness MODEL [DATA] [TEXTS]` reads the test texts of a data set (SST-2 unless another is named)
+and prints one figure per line.
+"""
+
+import sys
+
+import torch
+
+from splade import LexicalSAE, load_text_dataset
+from splade.data.batches import length_buckets, tokenise
+from splade.inference import explain
+from splade.mechanistic.attribution import code_identity_error
+from splade.mechanistic.exact import (
+    WordSets,
+    along_path,
+    attribute_towards,
+    class_centred,
+    leave_one_out,
+    predict_removal,
+    remove,
+    strongest,
+)
+
+TOP = 5
+
+
+def main() -> None:
+    model = LexicalSAE.from_pretrained(sys.argv[1]).eval()
+    name, limit = (sys.argv[2:] + ["sst2", "1000"][len(sys.argv) - 2 :])[:2]
+    texts = list(load_text_dataset(name).test.texts[: int(limit)])
+    tokenised = tokenise(model.tokenizer, texts, model.max_length)
+    figures: dict[str, list[torch.Tensor]] = {}
+
+    def note(title: str, values: torch.Tensor) -> None:
+        figures.setdefault(title, []).append(values.double().flatten())
+
+    head = model.head()
+    for rows in length_buckets(tokenised, 64):
+        batch = tokenised.batch(rows)
+        state = model.read(model.encode_sparse(batch.input_ids, batch.attention_mask))
+        direction = class_centred(state.logits, state.logits.argmax(-1))
+        note("worst gap of direct attribution, relative", code_identity_error(state))
+        note("worst gap of path attribution, relative", code_identity_error(along_path(head, state)))
+        single = leave_one_out(head, state)
+        exact, direct = single.effects.towards(direction), attribute_towards(state, direction)
+        note("single removals that switch hidden units", single.region_changed)
+        note("single removals whose effect has the other sign", exact * direct < 0)
+        together = WordSets.together(state.code, strongest(state.code, direct, TOP))
+        left = remove(head, state, together).effects.logits_without(state.logits).argmax(-1)
+        foretold = predict_removal(state, together).logits_without(state.logits).argmax(-1)
+        note(f"texts whose label changes without their {TOP} strongest words", left != state.logits.argmax(-1))
+        note("texts where direct attribution foretells the wrong label after that", left != foretold)
+    for explanation in explain(model, texts):
+        placed = sum(span.score for span in explanation.spans or ()) + (explanation.whole_text or 0.0) + explanation.bias
+        total = sum(word.contribution for word in explanation.words) + explanation.bias
+        size = max(1.0, sum(abs(word.contribution) for word in explanation.words))
+        note("worst gap of scores of places, relative", torch.tensor([abs(placed - total) / size]))
+    print(f"{len(texts)} texts of {name}")
+    for title, values in figures.items():
+        found = torch.cat(values)
+        print(f"{found.max():.1e}  {title}" if title.startswith("worst") else f"{found.mean():7.1%}  {title}")
+
+
+if __name__ == "__main__":
+    main()
