@@ -53,10 +53,10 @@ def main() -> None:
         note(f"texts whose label changes without their {TOP} strongest words", left != state.logits.argmax(-1))
         note("texts where direct attribution foretells the wrong label after that", left != foretold)
     for explanation in explain(model, texts):
-        placed = sum(span.score for span in explanation.spans or ()) + (explanation.whole_text or 0.0) + explanation.bias
-        total = sum(word.contribution for word in explanation.words) + explanation.bias
+        scores = [span.score for span in explanation.spans or ()]
+        gap = abs(sum(scores) + (explanation.whole_text or 0.0) + explanation.bias - explanation.explained)
         size = max(1.0, sum(abs(word.contribution) for word in explanation.words))
-        note("worst gap of scores of places, relative", torch.tensor([abs(placed - total) / size]))
+        note("worst gap of scores of places, relative", torch.tensor([gap / size]))
     print(f"{len(texts)} texts of {name}")
     for title, values in figures.items():
         found = torch.cat(values)
