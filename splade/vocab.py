@@ -28,6 +28,12 @@ class Dimension:
     name: str
     kind: Kind
 
+    @property
+    def letters(self) -> str:
+        """How it is written in a text: no mark of continuation, no number of a sense, in any case."""
+        word = self.name.rpartition("@")[0] if self.kind == "sense" else self.name
+        return word.removeprefix(CONTINUATION).casefold()
+
 
 @dataclass(frozen=True)
 class WordMatch:

@@ -13,7 +13,7 @@ from splade.evaluation.collect import ReadBatch
 from splade.evaluation.moments import Moments
 from splade.mechanistic.span_aggregation import WHOLE_TEXT
 from splade.models.lexical_sae import CLASSIFY, LexicalSAE
-from splade.vocab import CONTINUATION, Dimension
+from splade.vocab import Dimension
 
 
 @dataclass(frozen=True)
@@ -97,9 +97,9 @@ class FeatureCollector:
     def __init__(self, model: LexicalSAE, dimension: int, top: int = 10) -> None:
         self.model, self.dimension, self.top = model, dimension, top
         self.labels = model.labels[CLASSIFY]
-        self.letters = _letters(model.dimensions[dimension])
+        self.letters = model.dimensions[dimension].letters
         names = model.dimensions.vocabulary.names
-        self.own_tokens = {i for i, name in enumerate(names) if _letters(Dimension(name, "word")) == self.letters}
+        self.own_tokens = {i for i, name in enumerate(names) if Dimension(name, "word").letters == self.letters}
         self.texts = self.written_in = self.active_where_written = 0
         self.strengths, self.contributions = Moments(1), Moments(len(self.labels))
         self.triggers: Counter[int | None] = Counter()
@@ -190,9 +190,3 @@ class FeatureCollector:
 def _span_at(layout: TextLayout, position: int) -> Span | None:
     word = layout.token_words[position] if position >= 0 else None
     return None if word is None else layout.word_spans[word]
-
-
-def _letters(dimension: Dimension) -> str:
-    """How a dimension is written in a text: no mark of continuation, no number of a sense, in any case."""
-    word = dimension.name.rpartition("@")[0] if dimension.kind == "sense" else dimension.name
-    return word.removeprefix(CONTINUATION).casefold()

@@ -22,7 +22,7 @@ from transformers import PreTrainedTokenizerBase
 from splade.circuits.sparse_code import SparseCode
 from splade.data.words import Span, TextLayout, lay_out
 from splade.suggest import did_you_mean
-from splade.vocab import CONTINUATION, Dimension, DimensionTable
+from splade.vocab import Dimension, DimensionTable
 
 WHOLE_TEXT = "(whole text)"
 
@@ -52,9 +52,8 @@ class SpanScore:
 
 @dataclass(frozen=True)
 class TextScores:
-    """A decision, shared out among the places of its text; in tokens and, coarser, in words."""
+    """A decision, shared out among the places of its text."""
 
-    tokens: tuple[SpanScore, ...]
     words: tuple[SpanScore, ...]
     """Every word that the model saw, in reading order; a word said twice stands here twice."""
     whole_text: SpanScore
@@ -63,7 +62,7 @@ class TextScores:
 
     @property
     def total(self) -> float:
-        """Words, whole text and bias together; by tokens it is the same."""
+        """Words, whole text and bias together."""
         return math.fsum([*(word.score for word in self.words), self.whole_text.score, self.bias])
 
 
@@ -99,7 +98,10 @@ def score_text(
     bias: float,
     dimensions: DimensionTable,
 ) -> TextScores:
-    """The contributions of one text's active dimensions, shared out among its tokens and words.
+    """The contributions of one text's active dimensions, shared out among its words.
+
+    What a word is, the layout says: `layout.by_token()` gives tokens, `layout.joined(spans)` names or phrases. The sum
+    is the same.
 
     `parts[l, k]` is how much of entry k came from token l, in any unit: `winning_parts` for max-pooling,
     `alpha[l] * s[l, k]` for attention. An entry without any part belongs to the whole text.
@@ -108,12 +110,11 @@ def score_text(
     bad 2, film 0, and the whole text -0.5.
     """
     features = [dimensions[i] for i in ids.tolist()]
-    token_names = [_letters(dimensions[i]) for i in layout.token_ids]
+    token_names = [dimensions[i].letters for i in layout.token_ids]
     shares = _shares(parts, len(layout))
     values = contributions.detach().to(shares)
-    *tokens, _ = _rows(layout.by_token(), token_names, shares, values, features)
     *words, whole_text = _rows(layout, token_names, shares, values, features)
-    return TextScores(tuple(tokens), tuple(words), whole_text, bias)
+    return TextScores(tuple(words), whole_text, bias)
 
 
 def winning_parts(positions: Int[Tensor, " K"], length: int) -> Float[Tensor, "L K"]:
@@ -204,7 +205,7 @@ def _rows(
     said: list[list[RoutedFeature]] = [[] for _ in written]
     rows, entries = of_row.nonzero(as_tuple=True)
     amounts = of_row[rows, entries] * values[entries]
-    letters = [_letters(feature) for feature in features]
+    letters = [feature.letters for feature in features]
     for row, entry, amount in zip(rows.tolist(), entries.tolist(), amounts.tolist(), strict=True):
         said[row].append(RoutedFeature(features[entry].name, amount, letters[entry] not in written[row]))
     spans = [*layout.word_spans, (0, len(layout.text))]
@@ -214,9 +215,3 @@ def _rows(
 def _span_score(text: str, span: Span, said: Sequence[RoutedFeature]) -> SpanScore:
     ordered = tuple(sorted(said, key=lambda feature: -abs(feature.contribution)))
     return SpanScore(text, *span, math.fsum(feature.contribution for feature in said), ordered)
-
-
-def _letters(dimension: Dimension) -> str:
-    """What a dimension looks like in a text: no mark of continuation, no number of a sense, in any case."""
-    word = dimension.name.rpartition("@")[0] if dimension.kind == "sense" else dimension.name
-    return word.removeprefix(CONTINUATION).casefold()

@@ -1,5 +1,4 @@
 import json
-import math
 from dataclasses import asdict
 
 import pytest
@@ -49,12 +48,15 @@ def words(scores: TextScores) -> list[tuple[str, float]]:
     return [(word.text, word.score) for word in scores.words]
 
 
-def of_wordpiece(text: str, *entries: tuple[str, float, int], slots: tuple[Dimension, ...] = ()) -> TextScores:
+def of_wordpiece(
+    text: str, *entries: tuple[str, float, int], slots: tuple[Dimension, ...] = (), by_token: bool = False
+) -> TextScores:
     """Scores of a text from (name of a dimension, contribution, winning position)."""
     table = DimensionTable(TABLES["wordpiece"].vocabulary, slots)
     names = table.names(range(len(table)))
     ids, values, positions = zip(*((names.index(name), value, at) for name, value, at in entries), strict=True)
     found = layout("wordpiece", text)
+    found = found.by_token() if by_token else found
     parts = winning_parts(torch.tensor(positions), len(found))
     return score_text(found, torch.tensor(ids), torch.tensor(values, dtype=torch.float64), parts, 0.25, table)
 
@@ -66,12 +68,11 @@ def test_words_or_tokens_with_whole_text_and_bias_sum_to_the_logit_on_any_text(k
     count = draw.draw(st.integers(0, 12))
     contributions, parts = draw.draw(tensors(count)), draw.draw(tensors(len(found), count, low=-1, high=1)).clamp(min=0)
     ids = torch.arange(6, 6 + count)
-    scores = score_text(found, ids, contributions, parts, -0.7, TABLES[kind])
     logit = float(contributions.sum()) - 0.7
     bound = 1e-10 * max(1.0, float(contributions.abs().sum()))
-    by_token = math.fsum([*(token.score for token in scores.tokens), scores.whole_text.score, scores.bias])
-    assert abs(scores.total - logit) <= bound
-    assert abs(by_token - logit) <= bound
+    for places in (found, found.by_token()):
+        scores = score_text(places, ids, contributions, parts, -0.7, TABLES[kind])
+        assert abs(scores.total - logit) <= bound
 
 
 @given(draw=st.data())
@@ -143,9 +144,10 @@ def test_a_word_said_twice_keeps_its_own_scores():
 
 
 def test_subwords_add_up_to_their_word_and_stand_alone_as_tokens():
-    scores = of_wordpiece("unhappy film", ("un", 2.0, 1), ("##happy", -3.0, 2), ("film", 0.5, 3))
-    assert words(scores) == [("unhappy", -1.0), ("film", 0.5)]
-    assert [(token.text, token.start, token.end, token.score) for token in scores.tokens] == [
+    entries = ("un", 2.0, 1), ("##happy", -3.0, 2), ("film", 0.5, 3)
+    assert words(of_wordpiece("unhappy film", *entries)) == [("unhappy", -1.0), ("film", 0.5)]
+    tokens = of_wordpiece("unhappy film", *entries, by_token=True).words
+    assert [(token.text, token.start, token.end, token.score) for token in tokens] == [
         ("un", 0, 2, 2.0),
         ("happy", 2, 7, -3.0),
         ("film", 8, 12, 0.5),
@@ -160,9 +162,10 @@ def test_an_expansion_is_listed_as_such_where_it_was_produced():
 
 
 def test_a_piece_of_the_word_is_no_expansion_of_the_word():
-    scores = of_wordpiece("unhappy", ("un", 1.0, 2), ("happy", 1.0, 2), ("dog", 1.0, 2))
-    assert {f.word: f.is_expansion for f in scores.words[0].features} == {"un": False, "happy": False, "dog": True}
-    assert {f.word: f.is_expansion for f in scores.tokens[1].features} == {"un": True, "happy": False, "dog": True}
+    entries = ("un", 1.0, 2), ("happy", 1.0, 2), ("dog", 1.0, 2)
+    (word,), (_, piece) = (of_wordpiece("unhappy", *entries, by_token=cut).words for cut in (False, True))
+    assert {f.word: f.is_expansion for f in word.features} == {"un": False, "happy": False, "dog": True}
+    assert {f.word: f.is_expansion for f in piece.features} == {"un": True, "happy": False, "dog": True}
     whole = of_wordpiece("unhappy", ("un", 2.0, 0), ("dog", 1.0, 0)).whole_text
     assert [f.is_expansion for f in whole.features] == [False, True]
 
@@ -210,7 +213,7 @@ def test_special_tokens_and_entries_without_position_are_one_row():
 
 def test_an_empty_text_is_all_whole_text():
     scores = of_wordpiece("", ("good", 1.0, 0))
-    assert (scores.tokens, scores.words, scores.whole_text.score) == ((), (), 1.0)
+    assert (scores.words, scores.whole_text.score) == ((), 1.0)
 
 
 def test_a_feature_that_says_nothing_is_still_listed():
@@ -244,7 +247,6 @@ def test_joined_words_are_scored_as_one_and_the_sum_stays():
     single, joined = score_text(found, *entries), score_text(found.joined([(2, 11)]), *entries)
     assert [word for word in words(joined) if word[1]] == [("good film", 3.0), ("bad", 4.0)]
     assert joined.total == single.total == 15.5
-    assert joined.tokens == single.tokens
 
 
 def test_scores_survive_json():
@@ -253,9 +255,7 @@ def test_scores_survive_json():
 
     scores = of_wordpiece("unhappy film", ("awful", -3.1, 2), ("film", 0.1, 3), ("good", 1 / 3, 0))
     plain = json.loads(json.dumps(asdict(scores)))
-    back = TextScores(
-        tuple(map(read, plain["tokens"])), tuple(map(read, plain["words"])), read(plain["whole_text"]), plain["bias"]
-    )
+    back = TextScores(tuple(map(read, plain["words"])), read(plain["whole_text"]), plain["bias"])
     assert back == scores
 
 

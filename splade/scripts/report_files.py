@@ -1,0 +1,109 @@
+"""What a run left in its folder, for its report: what is missing or damaged is said so, and the rest is shown."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from splade.report.curves import training_curves
+from splade.report.page import Figures
+from splade.report.picture import Picture
+from splade.report.terminal import baseline_figures, mean_figures, name_figures, score_figures
+
+Made = TypeVar("Made")
+FRONTIER = "frontier.svg"
+
+
+@dataclass
+class RunFiles:
+    """A run's folder, and what was looked for in vain."""
+
+    folder: Path
+    missing: list[str] = field(default_factory=list)
+
+    @property
+    def own(self) -> Path:
+        """Where the model and its history are: of several seeds, the folder of the first."""
+        seeds = sorted(self.folder.glob("seed-*"), key=lambda path: (len(path.name), path.name))
+        return next((path for path in seeds if path.is_dir()), self.folder)
+
+    def read(self, path: Path, make: Callable[[str], Made], remedy: str) -> Made | None:
+        """What `make` makes of a file's text; None where the file is missing or is not what it should be."""
+        try:
+            return make(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            self.missing.append(f"There is no {path.name}: {remedy}.")
+        except (ValueError, LookupError, TypeError, AttributeError, OSError) as error:
+            self.missing.append(f"{path.name} cannot be shown ({type(error).__name__}: {error}): {remedy}.")
+        return None
+
+    def results(self) -> tuple[Figures, ...]:
+        """The figures of the test split; those over all seeds first."""
+        remedy = "the run is not finished, go on with `lexical-sae train --resume`"
+        return self.read(self.folder / "results.json", lambda text: _result_figures(json.loads(text)), remedy) or ()
+
+    def names(self) -> tuple[Figures, ...]:
+        """Name scores of the model, and of a bag of words beside it."""
+        remedy = "`lexical-sae names` tests whether words mean what they say"
+        return self.read(self.folder / "names.json", lambda text: _name_figures(json.loads(text)), remedy) or ()
+
+    def baselines(self) -> tuple[Figures, ...]:
+        """The yardsticks, with the paired difference where the model was compared."""
+        remedy = "`lexical-sae baselines` measures the dense twin and TF-IDF on the same texts"
+        return self.read(self.folder / "baselines.json", lambda text: _baseline_figures(json.loads(text)), remedy) or ()
+
+    def curves(self) -> tuple[Picture, ...]:
+        """The training curves."""
+        remedy = "training writes it"
+        return self.read(self.own / "history.jsonl", lambda text: training_curves(whole_records(text)), remedy) or ()
+
+    def frontier(self) -> Picture | None:
+        """The picture of the sweep that the folder holds or belongs to. Few runs have one, so it may be absent."""
+        found = next((p for p in (self.folder / FRONTIER, self.folder.parent / FRONTIER) if p.is_file()), None)
+        if found is None:
+            return None
+        told = "Frontier: accuracy above and name scores beneath, over the number of active words"
+        return self.read(found, lambda svg: Picture("Frontier", svg, told), "`lexical-sae sweep` draws it")
+
+    def documents(self) -> dict[str, str]:
+        """Settings and versions as they were written."""
+        places = (self.folder / "resolved_config.yaml", self.own / "environment.json")
+        texts = {path.name: self.read(path, str, "training writes it") for path in places}
+        return {name: text for name, text in texts.items() if text is not None}
+
+    def seed(self) -> int | None:
+        """The seed that the run's rows were drawn with."""
+        try:
+            seed = json.loads((self.own / "environment.json").read_text(encoding="utf-8"))["seed"]
+        except (OSError, ValueError, LookupError, TypeError):
+            return None
+        return seed if isinstance(seed, int) else None
+
+
+def whole_records(text: str) -> list[dict[str, Any]]:
+    """The records of a history, up to a line that was being written when the process died."""
+    records = []
+    for line in text.splitlines():
+        try:
+            record = json.loads(line)
+        except ValueError:
+            break
+        if not isinstance(record, dict):
+            break
+        records.append(record)
+    return records
+
+
+def _result_figures(results: dict[str, Any]) -> tuple[Figures, ...]:
+    if "runs" not in results:
+        return (Figures(*score_figures(results)),)
+    return Figures(*mean_figures(results)), *(Figures(*score_figures(run)) for run in results["runs"])
+
+
+def _name_figures(scores: dict[str, Any]) -> tuple[Figures, ...]:
+    return tuple(Figures(*name_figures(title, scores[title])) for title in ("model", "bag of words"))
+
+
+def _baseline_figures(found: dict[str, Any]) -> tuple[Figures, ...]:
+    return (Figures(*baseline_figures(found)),)
