@@ -398,7 +398,8 @@ def test_a_model_that_is_broken_shows_it(gate, way, broken, others):
     model = tiny.model(ModelConfig.model_validate({"gate": gate, **others}))
     model.start_from_backbone()
     ids, mask = tiny.batch()
-    ids[:, 1] = BANK
+    # Twice: before a word it is whole, whatever piece comes after.
+    ids[:, 1:3] = BANK
     closed = tiny.wordpiece().convert_tokens_to_ids("[MASK]")
     with torch.no_grad(), way():
         if broken == "hidden":
