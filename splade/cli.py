@@ -10,6 +10,7 @@ from splade.scripts.console import console, errors_as_sentences
 from splade.scripts.explain import explain, flip, why_not
 from splade.scripts.fit_lexical_head import fit_lexical_head
 from splade.scripts.lexicon import diff, lexicon
+from splade.scripts.report import report
 from splade.scripts.run_baselines import baselines
 from splade.scripts.run_experiment import train, train_and_show
 from splade.scripts.run_names import names
@@ -62,6 +63,7 @@ app.command()(names)
 app.command()(lexicon)
 app.command()(diff)
 app.command()(sweep)
+app.command()(report)
 app.command()(fit_lexical_head)
 
 

@@ -117,6 +117,17 @@ def test_explain_prints_a_json_object_per_line(run, saved, csv):
     assert {(why.target, why.contrast, why.method) for why in found} == {("neutral", "negative", "path")}
 
 
+def test_explain_writes_a_page(run, saved, csv, tmp_path):
+    page = tmp_path / "why.html"
+    code, output, _ = run("explain", saved, "--file", str(csv), "--html", str(page))
+    assert code == 0
+    assert str(page) in output.replace("\n", "")
+    assert "Content-Security-Policy" in page.read_text()
+    code, _, error = run("explain", saved, "a good film", "--html", str(page), "--json")
+    assert code == 1
+    assert "leave out --windows and --json" in " ".join(error.split())
+
+
 def test_explain_reads_long_texts_in_windows(run, saved):
     code, output, _ = run("explain", saved, "a good film " * 60, "--windows", "--json")
     assert code == 0

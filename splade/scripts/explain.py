@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 
 from splade.scripts.console import console
+from splade.scripts.report import write_explanations
 
 if TYPE_CHECKING:
     from splade.inference import Window
@@ -46,6 +47,7 @@ def explain(
     top: Top = 8,
     windows: Annotated[bool, typer.Option(help="Read long texts whole, in windows with a decision each.")] = False,
     as_json: AsJson = False,
+    html: Annotated[Path | None, typer.Option(help="Write a page to look at instead of printing.")] = None,
 ) -> None:
     """Show the label of each text, the words that speak most for and against it, and how they sum to the decision.
 
@@ -57,15 +59,22 @@ def explain(
 
     A file, as JSON lines: lexical-sae explain MODEL --file reviews.csv --json > why.jsonl
 
+    A file, as a page: lexical-sae explain MODEL --file reviews.csv --html why.html
+
     A text that begins with a dash goes after two dashes: lexical-sae explain MODEL -- "-- what a film"
     """
+    if html is not None and (windows or as_json):
+        raise ValueError("--html writes one page of whole texts; leave out --windows and --json")
     given = _texts(texts, file, text_column)
     show = _show_json if as_json else _panel_with(top)
     loaded = _loaded(model)
     from splade import inference
 
     asked = {"target": target, "contrast": contrast, "method": method}
-    if windows:
+    if html is not None:
+        found = _watched(inference.explain_stream(loaded, given, **asked), len(given))
+        typer.echo(f"written to {write_explanations(found, html, str(file or 'the command line'))}")
+    elif windows:
         parts = (inference.explain_windows(loaded, text, **asked) for text in given)
         for explained in _watched(parts, len(given)):
             for window in explained:

@@ -75,7 +75,7 @@ class RunFiles:
     def seed(self) -> int | None:
         """The seed that the run's rows were drawn with."""
         try:
-            seed = json.loads((self.own / "environment.json").read_text(encoding="utf-8"))["seeds"]
+            seed = json.loads((self.own / "environment.json").read_text(encoding="utf-8"))["seed"]
         except (OSError, ValueError, LookupError, TypeError):
             return None
         return seed if isinstance(seed, int) else None

@@ -1,0 +1,148 @@
+"""The report: one HTML file that stands alone. No script, nothing from elsewhere, every string escaped.
+
+A content security policy says the same to the browser: it takes this page's style by its hash, pictures from the page
+itself, and nothing else. What a page shows is plain data; sections without data are left out.
+"""
+
+import unicodedata
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment
+from markupsafe import Markup
+
+from splade.explanation import Explanation
+from splade.report.explanation_html import _environment, _pieces
+from splade.report.explanation_steps import question, remainder
+from splade.report.picture import Picture
+from splade.report.waterfall import waterfall
+
+TINTS = 5
+"""Shades for the words of a text; the style has a class for each."""
+WORDS = 12
+"""Words of a text that are named; the others are summed."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Named figures with a remark each, under a heading."""
+
+    heading: str
+    rows: Sequence[tuple[str, str, str]]
+
+
+@dataclass(frozen=True)
+class Example:
+    """A text with its explanation, and the label that it should have got where that is known."""
+
+    explanation: Explanation
+    labelled: str | None = None
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether the decision is known to be another than the label."""
+        return self.labelled is not None and self.labelled != self.explanation.label
+
+
+@dataclass(frozen=True)
+class Page:
+    """What a page shows."""
+
+    title: str
+    subtitle: str = ""
+    headline: Figures | None = None
+    """The figures to see first."""
+    figures: Sequence[Figures] = ()
+    """Further tables of figures: names, yardsticks."""
+    curves: Sequence[Picture] = ()
+    lexicon: Mapping[str, Any] | None = None
+    """`Lexicon.as_dict()`"""
+    examples: Sequence[Example] = ()
+    frontier: Picture | None = None
+    documents: Mapping[str, str] | None = None
+    """Settings and versions: the text of each file by its name."""
+    missing: Sequence[str] = ()
+    """What the page could have shown and why it does not, in sentences."""
+
+
+def page_html(page: Page) -> str:
+    """The page as one HTML document; the same data always gives the same document."""
+    style = _style()
+    return (
+        _page_environment()
+        .get_template("report.html.j2")
+        .render(
+            page=page,
+            style=Markup(style),
+            style_hash=b64encode(sha256(style.encode()).digest()).decode("ascii"),
+            texts=[_shown_text(example) for example in page.examples],
+            reach=_Reach.of(page.lexicon) if page.lexicon else None,
+        )
+    )
+
+
+def _shown_text(example: Example) -> dict[str, Any]:
+    """What the template needs to show one text."""
+    why = example.explanation
+    named, rest = why.words[:WORDS], remainder(why, WORDS)
+    steps = [f"{word.word} {word.contribution:+.2f}" for word in named] + [f"{s.name} {s.amount:+.2f}" for s in rest]
+    told = f"{', '.join(steps)}; together {why.explained:+.2f}"
+    return {
+        "example": example,
+        "why": why,
+        "question": question(why),
+        "pieces": [(text, span, _tint(share)) for text, span, share in _pieces(why)],
+        "words": named,
+        "rest": rest,
+        "waterfall": Picture("What adds up to the decision", waterfall(why, WORDS), told),
+        "has_places": any(word.is_expansion is not None for word in named),
+        "has_effects": any(word.without is not None for word in named),
+    }
+
+
+def _tint(share: float) -> int:
+    """The shade for a share of the strongest score; 0 for none. Example: `0.03 -> 0`, `0.5 -> 3`, `1.0 -> 5`"""
+    return min(TINTS, round(share * TINTS + 0.3))
+
+
+@dataclass(frozen=True)
+class _Reach:
+    """Places on a lexicon's bars: 0 for nothing, 100 for the end of the widest interval of all classes."""
+
+    widest: float
+
+    @classmethod
+    def of(cls, lexicon: Mapping[str, Any]) -> "_Reach":
+        words = [w for own in lexicon["classes"] for w in (*own["speaks_for"], *own["speaks_against"])]
+        ends = [w[end] for w in words for end in ("contribution", "low", "high") if w[end] is not None]
+        return cls(max(map(abs, ends), default=0.0) or 1.0)
+
+    def __call__(self, value: float, side: int) -> float:
+        """Where a value lies on its side, +1 or -1; values of the other side lie at 0."""
+        return round(max(0.0, 100 * side * value / self.widest), 1)
+
+
+@cache
+def _style() -> str:
+    return (files("splade.report") / "templates" / "report.css").read_text(encoding="utf-8")
+
+
+@cache
+def _page_environment() -> Environment:
+    return _environment().overlay(finalize=_without_controls)
+
+
+def _without_controls(value: Any) -> Any:
+    """A string without control characters and lone surrogates, which no HTML file can hold; all else as it is."""
+    if type(value) is not str:
+        return value
+    return "".join("\N{REPLACEMENT CHARACTER}" if _is_control(c) else c for c in value)
+
+
+def _is_control(character: str) -> bool:
+    return character not in "\n\t" and unicodedata.category(character) in ("Cc", "Cs")

@@ -1,0 +1,158 @@
+"""Pages to look at: of a run (`lexical-sae report`), and of a batch of explanations (`lexical-sae explain --html`)."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from splade.scripts.console import console, errors_as_sentences
+
+if TYPE_CHECKING:  # imported late, so that --help does not wait for torch
+    from splade.data import TextSplit
+    from splade.explanation import Explanation
+    from splade.models.lexical_sae import LexicalSAE
+    from splade.progress import OnStep
+    from splade.report.page import Example, Page
+    from splade.scripts.report_files import RunFiles
+
+GOLDEN = 0.6180339887498949
+"""Steps of this share of the whole never crowd anywhere."""
+READ_AT_MOST = 2000
+"""Test texts behind the words of each class."""
+LOOKED_AT = 200
+"""Test texts among which examples are looked for."""
+SHOWN_AT_MOST = 500
+"""Explanations on one page: a browser takes no more with ease."""
+
+
+def report(
+    run: Annotated[Path, typer.Argument(help="Folder of a run.")],
+    out: Annotated[Path | None, typer.Option(help="File to write; by default report.html in the folder.")] = None,
+    texts: Annotated[int, typer.Option(help="Test texts to explain, half of them wrong decisions.", min=0)] = 8,
+) -> None:
+    """Write a run's report as one HTML file: figures, curves, words of each class, texts explained, settings.
+
+    Example: lexical-sae report results/quickstart
+
+    The file needs nothing else, runs no script, and can be sent or printed. What is missing is said at its end.
+    """
+    from splade.report.page import page_html
+    from splade.report.progress import ProgressBars
+    from splade.training.run_folder import REPORT, write_text
+
+    with ProgressBars(Console(stderr=True)) as bars:
+        page = run_page(run, texts, bars)
+    written = write_text(out or run / REPORT, page_html(page))
+    for line in page.missing:
+        console.print(Text(line, style="dim"))
+    console.print(Text(f"written to {written}", style="dim"))
+
+
+def write_explanations(explanations: Iterable["Explanation"], out: Path, source: str) -> Path:
+    """Write a page of explanations; `source` says where the texts come from. The first 500 are shown.
+
+    Example: `write_explanations(explain_stream(model, texts), Path("why.html"), "reviews.csv")`
+    """
+    from splade.report.page import Example, Page, page_html
+    from splade.training.run_folder import write_text
+
+    shown, more = [], 0
+    for explanation in explanations:
+        if len(shown) < SHOWN_AT_MOST:
+            shown.append(Example(explanation))
+        else:
+            more += 1
+    left_out = [f"{more} more texts were explained; --json writes them all."] if more else []
+    title = f"{len(shown)} explanation{'s' if len(shown) != 1 else ''}"
+    return write_text(out, page_html(Page(title, source, examples=shown, missing=left_out)))
+
+
+def run_page(folder: Path, texts: int, on_step: "OnStep") -> "Page":
+    """What there is to show of a run. A folder without settings is no run, and refused."""
+    from splade.report.page import Page
+    from splade.scripts.report_files import RunFiles
+
+    if not (folder / "resolved_config.yaml").is_file():
+        raise ValueError(f"{folder} holds no run: it has no resolved_config.yaml; give the output_dir of an experiment")
+    files = RunFiles(folder)
+    results = files.results()
+    return Page(
+        title=f"Report of {folder.resolve().name}",
+        subtitle=_several_seeds(files),
+        headline=results[0] if results else None,
+        figures=(*results[1:], *files.names(), *files.baselines()),
+        curves=files.curves(),
+        **_read_by_model(files, texts, on_step),
+        frontier=files.frontier(),
+        documents=files.documents(),
+        missing=files.missing,
+    )
+
+
+def _several_seeds(files: "RunFiles") -> str:
+    is_one_of_many = files.own != files.folder
+    return f"Curves, words and texts are those of {files.own.name}, the first of several." if is_one_of_many else ""
+
+
+def _read_by_model(files: "RunFiles", texts: int, on_step: "OnStep") -> dict[str, Any]:
+    """The words of each class and some texts explained; nothing where the model or its data cannot be had."""
+    from splade.config.load import load_config
+    from splade.evaluation.survey import survey
+    from splade.models.lexical_sae import CLASSIFY
+    from splade.models.persistence import from_pretrained
+    from splade.pipelines import load_data
+
+    place = files.own / "model"
+    if not place.is_dir():
+        files.missing.append("There is no model in the folder, so no words and no texts: training saves it at its end.")
+        return {}
+    try:
+        config, seed = load_config(files.folder / "resolved_config.yaml"), files.seed()
+        dataset = load_data(config, config.evaluation.seeds[0] if seed is None else seed)
+        model = from_pretrained(place)
+        names = model.labels[CLASSIFY]
+        if tuple(names) != tuple(dataset.label_names):
+            raise ValueError(f"the data's labels are {', '.join(dataset.label_names)}, the model's {', '.join(names)}")
+    except (ValueError, OSError, RuntimeError) as error:
+        files.missing.append(f"There are no words and no texts, as the model or its data cannot be had: {error}")
+        return {}
+    corpus = dataset.test.take(spread_rows(len(dataset.test), READ_AT_MOST))
+    if len(corpus) < len(dataset.test):
+        files.missing.append(f"The words of each class are those of {len(corpus)} of {len(dataset.test)} test texts.")
+    lexicon = survey(model, corpus.texts, list(corpus.labels), on_step=on_step).as_dict()["lexicon"]
+    return {"lexicon": lexicon, "examples": _examples(model, corpus, texts)}
+
+
+def _examples(model: "LexicalSAE", corpus: "TextSplit", wanted: int) -> "list[Example]":
+    from splade.inference import explain_stream
+    from splade.models.lexical_sae import CLASSIFY
+    from splade.report.page import Example
+
+    names, looked_at = model.labels[CLASSIFY], corpus.take(range(min(LOOKED_AT, len(corpus))))
+    explained = explain_stream(model, looked_at.texts)
+    pairs = zip(explained, looked_at.labels, strict=True)
+    return choose_examples([Example(why, names[label]) for why, label in pairs], wanted)
+
+
+def spread_rows(count: int, most: int) -> list[int]:
+    """Up to `most` of `count` rows in an order whose every beginning covers all parts of a file about evenly.
+
+    Example: `spread_rows(8, 4) -> [0, 5, 2, 7]`
+    """
+    return sorted(range(count), key=lambda row: row * GOLDEN % 1)[:most]
+
+
+def choose_examples(found: "Sequence[Example]", wanted: int) -> "list[Example]":
+    """The first right decisions and then the first wrong ones, half and half where there are enough of both."""
+    right = [example for example in found if not example.is_wrong]
+    wrong = [example for example in found if example.is_wrong]
+    num_wrong = min(len(wrong), max(wanted // 2, wanted - len(right)))
+    return [*right[: wanted - num_wrong], *wrong[:num_wrong]]
+
+
+if __name__ == "__main__":
+    with errors_as_sentences():
+        typer.run(report)

@@ -1,0 +1,227 @@
+import json
+import re
+
+import pytest
+import typer
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from splade import pipelines
+from splade.models.persistence import save_pretrained
+from splade.report.page import Example
+from splade.scripts import report as script
+from splade.scripts.report import choose_examples, spread_rows, write_explanations
+from splade.scripts.report_files import RunFiles, whole_records
+from tests import tiny
+from tests.evaluation.corpora import TEXTS
+from tests.report.explanations import NASTY, explanation
+
+app = typer.Typer()
+app.command()(script.report)
+LABELS = ("negative", "neutral", "positive")
+TEST = {"accuracy": 0.875, "majority": 0.5, "active_words": 44.1, "identity_error": 2e-7, "texts": 872, "texts_cut": 0}
+INTERVAL = {"mean": 0.875, "low": 0.86, "high": 0.89, "count": 2}
+SHARE = {"share": 0.9, "count": 10}
+NAMES = {"texts": 200, "active_words": 45.2, "delete": {"passed": {"share": 0.965, "count": 9}, "shuffled": SHARE}}
+NAMES |= {"follow": {"passed": SHARE, "shuffled": {"share": None, "count": 0}}}
+NAMES |= dict.fromkeys(["own_words", "neighbourhood", "neighbourhood_chance", "function_words"], SHARE)
+NAMES |= dict.fromkeys(["word_pieces", "sign_stability"], SHARE)
+BASELINES = {
+    "test_texts": 872,
+    "baselines": {"TF-IDF": {"accuracy": 0.8, "setting": "C=1"}},
+    "model": {"folder": "x", "accuracy": 0.875},
+    "difference": {"TF-IDF": {"mean": 0.075, "low": 0.05, "high": 0.1}},
+}
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return save_pretrained(tiny.model(), tmp_path_factory.mktemp("models") / "model")
+
+
+@pytest.fixture
+def bare(tmp_path):
+    """A run that has only begun."""
+    data, folder = tmp_path / "texts.csv", tmp_path / "a run"
+    texts = [f"{text} {i}" for i in range(6) for text in filter(None, TEXTS)]
+    lines = [f'"{text}",{LABELS[i % 3]}' for i, text in enumerate(texts)]
+    data.write_text("\n".join(["text,label", *lines]) + "\n")
+    folder.mkdir()
+    (folder / "resolved_config.yaml").write_text(f"data: {{dataset_name: '{data}'}}\nevaluation: {{seeds: [3, 4]}}\n")
+    return folder
+
+
+@pytest.fixture
+def finished(bare, model):
+    (bare / "model").symlink_to(model)
+    write(bare, "environment.json", {"seed": 4, "versions": {"torch": "2.0"}})
+    write(bare, "results.json", {"seed": 4, "test": TEST})
+    write(bare, "names.json", {"model": NAMES, "bag of words": NAMES})
+    write(bare, "baselines.json", BASELINES)
+    (bare / "history.jsonl").write_text('{"step": 1, "ce": 0.5}\n{"step": 2, "ce": 0.4}\n{"step": 3, "c')
+    return bare
+
+
+def write(folder, name, value) -> None:
+    (folder / name).write_text(json.dumps(value))
+
+
+def run(*arguments) -> str:
+    return CliRunner().invoke(app, [str(a) for a in arguments], catch_exceptions=False).stdout
+
+
+def sections(page: str) -> list[str]:
+    return re.findall(r'<section id="(\w+)">', page)
+
+
+def test_a_finished_run_is_shown_whole(finished):
+    (finished.parent / "frontier.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
+    output = run(finished, "--texts", 4)
+    page = (finished / "report.html").read_text()
+    assert sections(page) == ["figures", "training", "lexicons", "texts", "frontier", "settings"]
+    assert "report.html" in output.replace("\n", "")
+    for told in ("87.5%", "96.5%", "model +7.5% (+5.0% to +10.0%)", "torch", "texts.csv", "Report of a run"):
+        assert told in page
+    assert page.count("<article>") == 4
+    assert page.count("✓ right") == 2
+    assert page.count("✗ wrong") == 2
+
+
+def test_the_same_run_gives_the_same_report(finished, tmp_path):
+    pages = [tmp_path / name for name in ("a.html", "b.html")]
+    for page in pages:
+        run(finished, "--out", page, "--texts", 2)
+    assert pages[0].read_bytes() == pages[1].read_bytes()
+
+
+def test_what_a_run_lacks_is_said(bare):
+    output = run(bare)
+    page = (bare / "report.html").read_text()
+    assert sections(page) == ["settings", "missing"]
+    for name in ("results.json", "names.json", "baselines.json", "history.jsonl", "environment.json", "model"):
+        assert f"There is no {name}" in page
+        assert f"There is no {name}" in output
+
+
+@pytest.mark.parametrize(
+    "text", ["{", "[]", '{"test": 1}', "null", "\udcff"], ids=["torn", "list", "odd", "null", "bytes"]
+)
+@pytest.mark.parametrize("name", ["results.json", "names.json", "baselines.json"])
+def test_a_damaged_file_is_said_and_the_rest_is_shown(finished, name, text):
+    (finished / name).write_bytes(text.encode("utf-8", "surrogateescape"))
+    (finished / "model").unlink()
+    run(finished)
+    page = (finished / "report.html").read_text()
+    assert f"{name} cannot be shown" in page
+    assert sections(page) == ["figures", "training", "settings", "missing"]
+
+
+def test_data_that_is_gone_is_said(finished):
+    (finished.parent / "texts.csv").unlink()
+    run(finished)
+    page = (finished / "report.html").read_text()
+    assert "There are no words and no texts" in page
+    assert sections(page) == ["figures", "training", "settings", "missing"]
+
+
+def test_labels_that_are_not_the_models_are_said(finished):
+    data = finished.parent / "texts.csv"
+    data.write_text(data.read_text().replace("neutral", "odd"))
+    run(finished)
+    assert "the data&#39;s labels are negative, odd, positive" in (finished / "report.html").read_text()
+
+
+def test_rows_are_drawn_with_the_seed_of_the_run(finished, monkeypatch):
+    seen = []
+    monkeypatch.setattr(pipelines, "load_data", lambda _, seed: seen.append(seed) or (_ for _ in ()).throw(OSError))
+    run(finished)
+    (finished / "environment.json").write_text("{")
+    run(finished)
+    assert seen == [4, 3]
+
+
+def test_of_several_seeds_the_first_is_looked_into(bare):
+    write(
+        bare,
+        "results.json",
+        {"runs": [{"seed": s, "test": TEST} for s in (3, 4)], "mean": {"accuracy": INTERVAL, "active_words": INTERVAL}},
+    )
+    for seed in (10, 4):
+        (bare / f"seed-{seed}").mkdir()
+        (bare / f"seed-{seed}" / "history.jsonl").write_text(json.dumps({"step": 1, "ce": 0.5}) + "\n")
+    run(bare)
+    page = (bare / "report.html").read_text()
+    assert sections(page) == ["figures", "training", "settings", "missing"]
+    assert "those of seed-4, the first of several" in page
+    assert page.index("Mean of 2 seeds") < page.index("(seed 3)") < page.index("(seed 4)")
+
+
+def test_a_folder_without_a_run_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="holds no run"):
+        run(tmp_path)
+
+
+def test_only_some_texts_of_a_large_test_split_are_read(finished, monkeypatch):
+    monkeypatch.setattr(script, "READ_AT_MOST", 2)
+    run(finished, "--texts", 0)
+    page = (finished / "report.html").read_text()
+    assert "are those of 2 of" in page
+    assert sections(page) == ["figures", "training", "lexicons", "settings", "missing"]
+
+
+def test_a_sweep_is_found_beside_or_above(tmp_path):
+    folder = tmp_path / "run"
+    folder.mkdir()
+    assert RunFiles(folder).frontier() is None
+    (tmp_path / "frontier.svg").write_text("above")
+    assert RunFiles(folder).frontier().svg == "above"
+    (folder / "frontier.svg").write_text("here")
+    assert RunFiles(folder).frontier().svg == "here"
+
+
+def test_a_history_is_read_up_to_a_torn_line():
+    assert whole_records('{"a": 1}\n{"b"') == [{"a": 1}]
+    assert whole_records('{"a": 1}\n3\n{"b": 2}') == [{"a": 1}]
+    assert whole_records("") == []
+
+
+def test_explanations_become_a_page(tmp_path):
+    made = (explanation(text=nasty) for nasty in NASTY)
+    page = write_explanations(made, tmp_path / "out" / "why.html", "my <b>file</b>.csv").read_text()
+    assert sections(page) == ["texts"]
+    assert f"{len(NASTY)} explanations" in page
+    assert "my &lt;b&gt;file&lt;/b&gt;.csv" in page
+    assert page.count("<article>") == len(NASTY)
+
+
+def test_a_page_shows_the_first_explanations_and_counts_the_others(tmp_path, monkeypatch):
+    monkeypatch.setattr(script, "SHOWN_AT_MOST", 2)
+    page = write_explanations([explanation()] * 5, tmp_path / "why.html", "").read_text()
+    assert page.count("<article>") == 2
+    assert "3 more texts" in page
+
+
+@given(st.lists(st.booleans(), max_size=12), st.integers(0, 8))
+def test_examples_are_half_right_and_half_wrong_where_there_are_enough(are_wrong, wanted):
+    found = [Example(explanation(text=str(i)), "negative" if w else "positive") for i, w in enumerate(are_wrong)]
+    chosen = choose_examples(found, wanted)
+    assert len(chosen) == min(wanted, len(found))
+    counts = [sum(example.is_wrong is wrong for example in chosen) for wrong in (False, True)]
+    there = [sum(example.is_wrong is wrong for example in found) for wrong in (False, True)]
+    least = [min(have, share) for have, share in zip(there, (wanted - wanted // 2, wanted // 2), strict=True)]
+    assert all(count >= share for count, share in zip(counts, least, strict=True))
+    assert [e.is_wrong for e in chosen] == sorted(e.is_wrong for e in chosen)
+
+
+@given(st.integers(40, 3000), st.integers(8, 40))
+def test_any_beginning_of_the_rows_covers_the_file(count, most):
+    rows = sorted(spread_rows(count, most))
+    assert len(set(rows)) == most
+    gaps = [b - a for a, b in zip([-1, *rows], [*rows, count], strict=True)]
+    assert max(gaps) <= 4 * count / most
+
+
+def test_all_rows_are_taken_where_few_are_there():
+    assert sorted(spread_rows(5, 9)) == list(range(5))
+    assert spread_rows(8, 4) == [0, 5, 2, 7]
