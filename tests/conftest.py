@@ -1,7 +1,11 @@
+import sys
+
 import pytest
 import torch
 from hypothesis import settings
 from transformers.utils import logging as transformers_logging
+
+from splade import cli
 
 # One thread per worker: the tensors are tiny, and two workers share two cores.
 torch.set_num_threads(1)
@@ -14,3 +18,21 @@ settings.load_profile("project")
 @pytest.fixture(autouse=True)
 def seeded():
     torch.manual_seed(0)
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """The command as a person types it: exit code, standard output, standard error."""
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["lexical-sae", *arguments])
+        monkeypatch.setenv("COLUMNS", "200")
+        try:
+            cli.main()
+            code = 0
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        output = capsys.readouterr()
+        return code, output.out, output.err
+
+    return call

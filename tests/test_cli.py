@@ -5,7 +5,6 @@ import sys
 
 import pytest
 
-from splade import cli
 from splade.explanation import Explanation
 from splade.models.persistence import from_pretrained, save_pretrained
 from splade.training.loop import Trainer
@@ -13,24 +12,6 @@ from tests import tiny
 
 ROWS = [("a good film", "pos"), ("a very good movie", "pos"), ("great acting", "pos"), ("wonderful plot", "pos")]
 ROWS += [("a bad film", "neg"), ("a boring movie", "neg"), ("awful acting", "neg"), ("terrible plot", "neg")]
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    """The command as a person types it: exit code, standard output, standard error."""
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["lexical-sae", *arguments])
-        monkeypatch.setenv("COLUMNS", "200")
-        try:
-            cli.main()
-            code = 0
-        except SystemExit as stop:
-            code = int(stop.code or 0)
-        output = capsys.readouterr()
-        return code, output.out, output.err
-
-    return call
 
 
 @pytest.fixture

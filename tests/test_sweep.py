@@ -1,12 +1,11 @@
 import csv
 import json
-import sys
 import xml.etree.ElementTree as ElementTree
 
 import pytest
 import yaml
 
-from splade import cli, sweep
+from splade import sweep
 from splade.config.load import build_config
 from splade.pipelines import Watchers
 from splade.progress import Step
@@ -284,24 +283,6 @@ def test_what_is_no_setting_is_refused(text):
 def test_what_is_no_number_is_refused(values, odd):
     with pytest.raises(ValueError, match=f"a.b: .*{odd}.* is not a"):
         parse_setting(f"a.b={values}")
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    """The command as a person types it: exit code, standard output, standard error."""
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["lexical-sae", *arguments])
-        monkeypatch.setenv("COLUMNS", "200")
-        try:
-            cli.main()
-            code = 0
-        except SystemExit as stop:
-            code = int(stop.code or 0)
-        output = capsys.readouterr()
-        return code, output.out, output.err
-
-    return call
 
 
 @pytest.fixture

@@ -20,12 +20,12 @@ def explanation_html(explanation: Explanation, top: int = 12) -> str:
     words = explanation.words[:top]
     longest = max((abs(word.contribution) for word in words), default=0.0) or 1.0
     return (
-        _environment()
+        templates()
         .get_template("explanation.html.j2")
         .render(
             why=explanation,
             question=question(explanation),
-            pieces=_pieces(explanation),
+            pieces=highlighted_pieces(explanation),
             words=words,
             rest=remainder(explanation, top),
             longest=longest,
@@ -36,7 +36,7 @@ def explanation_html(explanation: Explanation, top: int = 12) -> str:
     )
 
 
-def _pieces(explanation: Explanation) -> list[tuple[str, SpanContribution | None, float]]:
+def highlighted_pieces(explanation: Explanation) -> list[tuple[str, SpanContribution | None, float]]:
     """The text in order: plain pieces, and words with their score and its share of the strongest."""
     spans = explanation.spans or ()
     strongest = max((abs(span.score) for span in spans), default=0.0) or 1.0
@@ -50,7 +50,8 @@ def _pieces(explanation: Explanation) -> list[tuple[str, SpanContribution | None
 
 
 @cache
-def _environment() -> Environment:
+def templates() -> Environment:
+    """The page templates, everything from outside escaped."""
     environment = Environment(
         loader=PackageLoader("splade.report"),
         autoescape=True,

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from splade.report.frontier_layout import Ruler, share_ruler, spread, word_ruler
-from splade.report.svg import COLOURS, DASHES, STYLE, _number, _text
+from splade.report.svg import COLOURS, DASHES, STYLE, short_number, xml_text
 from splade.report.terminal import shown
 
 WIDTH, LEFT, RIGHT = 560, 64, 104
@@ -105,12 +105,12 @@ def frontier_svg(frontier: Frontier) -> str:
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
         'aria-labelledby="frontier-title frontier-desc">',
-        f'<title id="frontier-title">{_text(title)}</title>',
-        f'<desc id="frontier-desc">{_text(describe(frontier))}</desc>',
+        f'<title id="frontier-title">{xml_text(title)}</title>',
+        f'<desc id="frontier-desc">{xml_text(describe(frontier))}</desc>',
         f"<style>{LOOK}</style>",
         f'<rect class="paper" width="{WIDTH}" height="{HEIGHT}"/>',
-        f'<text class="title" x="4" y="20">{_text(_cut(title))}</text>',
-        f'<text x="4" y="42">{_text(_cut(f"numbers on top: {frontier.key}"))}</text>',
+        f'<text class="title" x="4" y="20">{xml_text(_cut(title))}</text>',
+        f'<text x="4" y="42">{xml_text(_cut(f"numbers on top: {frontier.key}"))}</text>',
         *_guides(points, across),
         *_accuracy_panel(points, frontier.yardsticks, across),
         *_names_panel(points, across),
@@ -159,7 +159,7 @@ def _accuracy_panel(points: Sequence[FrontierPoint], yardsticks: Mapping[str, fl
     for number, (name, score) in enumerate(yardsticks.items(), start=1):
         parts.append(
             f'<path class="yardstick" stroke-dasharray="{DASHES[number % len(DASHES)]}" '
-            f'd="M{LEFT} {up(score)}H{WIDTH - RIGHT}"><title>{_text(name)}: accuracy {percent(score)}</title></path>'
+            f'd="M{LEFT} {up(score)}H{WIDTH - RIGHT}"><title>{xml_text(name)}: accuracy {percent(score)}</title></path>'
         )
     for x, low, high in bars:
         caps = f"M{x - 4:.1f} {up(low)}h8M{x - 4:.1f} {up(high)}h8"
@@ -187,7 +187,7 @@ def _frame(name: str, up: Ruler, panel: tuple[int, int]) -> list[str]:
     for tick in up.ticks:
         y = up(tick)
         parts.append(f'<path class="grid" d="M{LEFT} {y}H{WIDTH - RIGHT}"/>')
-        parts.append(f'<text x="{LEFT - 6}" y="{y + 4}" text-anchor="end">{_number(round(100 * tick, 7))}%</text>')
+        parts.append(f'<text x="{LEFT - 6}" y="{y + 4}" text-anchor="end">{short_number(round(100 * tick, 7))}%</text>')
     return [*parts, f'<path class="axis" fill="none" d="M{LEFT} {panel[0]}V{panel[1]}H{WIDTH - RIGHT}"/>']
 
 
@@ -225,7 +225,7 @@ def _margin(named: Mapping[str, tuple[float, str]], up: Ruler, panel: tuple[int,
     for (name, (_, figure)), y, middle, size in zip(named.items(), ends, placed, sizes, strict=True):
         first = middle - (size - GAP) / 2 + 12
         parts.append(f'<path class="guide" d="M{x} {y}L{x + 12} {middle:.1f}"/>')
-        parts.append(f'<text x="{x + 15}" y="{first:.1f}">{_text(name)}</text>')
+        parts.append(f'<text x="{x + 15}" y="{first:.1f}">{xml_text(name)}</text>')
         if figure:
             parts.append(f'<text x="{x + 15}" y="{first + LINE:.1f}">{figure}</text>')
     return parts
@@ -236,6 +236,6 @@ def _words_axis(across: Ruler) -> list[str]:
     for tick in across.ticks:
         x = across(tick)
         parts.append(f'<path class="axis" d="M{x} {bottom}v4"/>')
-        parts.append(f'<text x="{x}" y="{bottom + 18}" text-anchor="middle">{_number(tick)}</text>')
+        parts.append(f'<text x="{x}" y="{bottom + 18}" text-anchor="middle">{short_number(tick)}</text>')
     middle = (LEFT + WIDTH - RIGHT) / 2
     return [*parts, f'<text x="{middle}" y="{bottom + 38}" text-anchor="middle">active words per text</text>']

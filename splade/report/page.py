@@ -17,7 +17,7 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from splade.explanation import Explanation
-from splade.report.explanation_html import _environment, _pieces
+from splade.report.explanation_html import highlighted_pieces, templates
 from splade.report.explanation_steps import question, remainder
 from splade.report.picture import Picture
 from splade.report.waterfall import waterfall
@@ -96,7 +96,7 @@ def _shown_text(example: Example) -> dict[str, Any]:
         "example": example,
         "why": why,
         "question": question(why),
-        "pieces": [(text, span, _tint(share)) for text, span, share in _pieces(why)],
+        "pieces": [(text, span, _tint(share)) for text, span, share in highlighted_pieces(why)],
         "words": named,
         "rest": rest,
         "waterfall": Picture("What adds up to the decision", waterfall(why, WORDS), told),
@@ -134,7 +134,7 @@ def _style() -> str:
 
 @cache
 def _page_environment() -> Environment:
-    return _environment().overlay(finalize=_without_controls)
+    return templates().overlay(finalize=_without_controls)
 
 
 def _without_controls(value: Any) -> Any:

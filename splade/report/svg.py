@@ -46,9 +46,9 @@ def line_chart(title: str, x_axis: Axis, y_axis: Axis, series: Sequence[Series])
     up = _Scale(y_axis, [v for line in lines for v in line.y], HEIGHT - BOTTOM, TOP)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img">',
-        f"<title>{_text(title)}</title>",
+        f"<title>{xml_text(title)}</title>",
         f"<style>{STYLE}</style>",
-        f'<text class="title" x="{LEFT}" y="20">{_text(title)}</text>',
+        f'<text class="title" x="{LEFT}" y="20">{xml_text(title)}</text>',
         *_axes(across, up),
     ]
     for number, line in enumerate(lines):
@@ -100,13 +100,13 @@ def _axes(across: _Scale, up: _Scale) -> list[str]:
     for tick in up.ticks:
         y = up(tick)
         parts.append(f'<path class="grid" d="M{LEFT} {y}H{right}"/>')
-        parts.append(f'<text x="{LEFT - 6}" y="{y + 4}" text-anchor="end">{_number(tick)}</text>')
+        parts.append(f'<text x="{LEFT - 6}" y="{y + 4}" text-anchor="end">{short_number(tick)}</text>')
     for tick in across.ticks:
-        parts.append(f'<text x="{across(tick)}" y="{bottom + 16}" text-anchor="middle">{_number(tick)}</text>')
+        parts.append(f'<text x="{across(tick)}" y="{bottom + 16}" text-anchor="middle">{short_number(tick)}</text>')
     parts.append(
-        f'<text x="{(LEFT + right) / 2}" y="{HEIGHT - 8}" text-anchor="middle">{_text(across.axis.label)}</text>'
+        f'<text x="{(LEFT + right) / 2}" y="{HEIGHT - 8}" text-anchor="middle">{xml_text(across.axis.label)}</text>'
     )
-    parts.append(f'<text x="{LEFT}" y="{TOP - 6}">{_text(up.axis.label)}</text>')
+    parts.append(f'<text x="{LEFT}" y="{TOP - 6}">{xml_text(up.axis.label)}</text>')
     return parts
 
 
@@ -115,7 +115,7 @@ def _line(line: Series, number: int, across: _Scale, up: _Scale) -> list[str]:
     points = sorted((across(x), up(y)) for x, y in zip(line.x, line.y, strict=True))
     path = " ".join(f"{x},{y}" for x, y in points)
     legend = TOP + 8 + 18 * number
-    name = _text(line.name)
+    name = xml_text(line.name)
     return [
         f'<polyline fill="none" stroke="{colour}" stroke-width="2" stroke-dasharray="{dash}" points="{path}"/>',
         *(f'<circle cx="{x}" cy="{y}" r="3" fill="{colour}"><title>{name}</title></circle>' for x, y in points),
@@ -124,13 +124,14 @@ def _line(line: Series, number: int, across: _Scale, up: _Scale) -> list[str]:
     ]
 
 
-def _number(value: float) -> str:
+def short_number(value: float) -> str:
+    """A number as axes show it: whole, or with three digits."""
     if value == int(value) and abs(value) < 1e6:
         return f"{int(value):,}"
     return f"{value:.3g}"
 
 
-def _text(value: str) -> str:
+def xml_text(value: str) -> str:
     """Text as XML content: markup escaped, characters that XML forbids replaced."""
     clean = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in value)
     return escape(clean)

@@ -3,7 +3,7 @@
 from splade.explanation import Explanation
 from splade.report.explanation_steps import Sum, question, remainder
 from splade.report.printable import shown
-from splade.report.svg import COLOURS, STYLE, _text
+from splade.report.svg import COLOURS, STYLE, xml_text
 
 WIDTH, NAMES, RIGHT = 640, 190, 64
 TOP, ROW, BAR = 44, 22, 14
@@ -46,7 +46,7 @@ def waterfall(explanation: Explanation, top: int = 12) -> Svg:
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img">',
         f"<title>{_name(title, 200)}</title>",
-        f"<desc>{_text(_described(steps, explanation))}</desc>",
+        f"<desc>{xml_text(_described(steps, explanation))}</desc>",
         f"<style>{LOOK}</style>",
         f'<rect class="paper" width="{WIDTH}" height="{height}"/>',
         f'<text class="title" x="8" y="20">{_name(title, 70)}</text>',
@@ -76,7 +76,7 @@ def _bar(row: int, step: Sum, start: float, end: float, kind: str) -> list[str]:
 
 def _name(name: str, longest: int) -> str:
     clean = shown(name)
-    return _text(clean if len(clean) <= longest else f"{clean[: longest - 1]}…")
+    return xml_text(clean if len(clean) <= longest else f"{clean[: longest - 1]}…")
 
 
 def _described(steps: list[Sum], explanation: Explanation) -> str:

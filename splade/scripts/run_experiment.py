@@ -86,7 +86,7 @@ def train_and_show(config: "ExperimentConfig", device: str, *, resume: bool) -> 
     if config.model.name.startswith("bundled:"):
         console.print(Text("(the first time, the encoder is downloaded: about 90 MB)", style="dim"))
     try:
-        with ProgressBars(console) as bars, _until_interrupted() as is_interrupted:
+        with ProgressBars(console) as bars, until_interrupted() as is_interrupted:
             watchers = Watchers(bars, lambda note: console.print(Text(note, style="dim")), is_interrupted)
             results = run_experiment(config, resume=resume, device=device, watchers=watchers)
     except Interrupted as stop:
@@ -105,7 +105,7 @@ def train_and_show(config: "ExperimentConfig", device: str, *, resume: bool) -> 
 
 
 @contextmanager
-def _until_interrupted() -> "Iterator[Callable[[], bool]]":
+def until_interrupted() -> "Iterator[Callable[[], bool]]":
     """Whether somebody pressed Ctrl-C (or the system asked to stop); a second time stops at once."""
     asked = []
 

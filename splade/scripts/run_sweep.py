@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from splade.scripts.console import INTERRUPTED, console, errors_as_sentences
-from splade.scripts.run_experiment import _until_interrupted
+from splade.scripts.run_experiment import until_interrupted
 
 
 def sweep(
@@ -61,7 +61,7 @@ def sweep(
     if out is not None:
         settings = settings.model_copy(update={"output_dir": str(out)})
     try:
-        with ProgressBars(console) as bars, _until_interrupted() as is_interrupted:
+        with ProgressBars(console) as bars, until_interrupted() as is_interrupted:
             watchers = Watchers(bars, lambda note: console.print(Text(note, style="dim")), is_interrupted)
             frontier = run_sweep(
                 settings,
