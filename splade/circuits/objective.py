@@ -83,6 +83,7 @@ class Objective(nn.Module):
     def __init__(self, config: Config, size: int, num_labels: int) -> None:
         super().__init__()
         self.weights = {term.kind: term.weight for term in config.terms}
+        self.in_warmup = [term.kind for term in config.terms if term.in_warmup]
         self.terms = nn.ModuleDict({term.kind: term.build(size, num_labels) for term in config.terms})
         self.balance: Balance = config.balance.build(list(self.weights.values()))
 
@@ -92,6 +93,12 @@ class Objective(nn.Module):
             return ObjectiveOutput(view.state.logits.sum() * 0, {})
         values = {kind: term(view) for kind, term in self.terms.items()}
         total = self.balance(stack(list(values.values())))
+        return ObjectiveOutput(total, {kind: value.detach() for kind, value in values.items()})
+
+    def warm_up(self, view: StepView) -> ObjectiveOutput:
+        """The loss of one batch of the warm-up: the terms that are asked for from the first step, by their weights."""
+        values = {kind: self.terms[kind](view) for kind in self.in_warmup if len(view.labels)}
+        total = sum((self.weights[kind] * value for kind, value in values.items()), view.state.logits.sum() * 0)
         return ObjectiveOutput(total, {kind: value.detach() for kind, value in values.items()})
 
     def score(self, values: Mapping[str, float]) -> float:

@@ -78,6 +78,8 @@ class CommonConfig(PartConfig):
 
     weight: NonNegativeFloat = 1.0
     """Factor of this term; the balance `sum` takes no other than 1."""
+    in_warmup: bool = False
+    """Whether it is asked for from the first step, by its weight alone, and not only after the warm-up."""
 
 
 class AttributionConfig(CommonConfig):

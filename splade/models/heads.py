@@ -27,6 +27,8 @@ class ReluHead(nn.Module):
 
     REFERENCE: ClassVar = "Balestriero & Baraniuk 2018, arXiv:1802.09210"
     is_piecewise_linear = True
+    word_layer = "word_vectors"
+    """The parameter with a row per word."""
 
     class Config(PartConfig):
         kind: Literal["relu"] = "relu"
@@ -91,6 +93,8 @@ class BcosHead(nn.Module):
 
     REFERENCE: ClassVar = "Böhle et al. 2022, arXiv:2205.10268"
     is_piecewise_linear = False
+    word_layer = "word_weights"
+    """The parameter with a row per word."""
 
     class Config(PartConfig):
         kind: Literal["bcos"] = "bcos"
@@ -139,3 +143,6 @@ class BcosHead(nn.Module):
         second_scale = alignment(second, hidden.norm(dim=-1, keepdim=True), self.exponent)
         readout = second_scale[..., None] * class_vectors * first_scale[..., None, :]
         return second * second_scale, readout
+
+
+Head = ReluHead | BcosHead

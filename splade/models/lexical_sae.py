@@ -18,7 +18,7 @@ from splade.circuits.core import CircuitState, SparseCircuitState
 from splade.circuits.sparse_code import SparseCode
 from splade.models.backbone import Backbone, load_backbone
 from splade.models.config import ModelConfig
-from splade.models.heads import BcosHead, ReluHead
+from splade.models.heads import Head
 from splade.models.layers.activation import Gate, GateOutput
 from splade.models.layers.pooling import TopK
 from splade.models.layers.screening import Candidates, Screen
@@ -100,13 +100,18 @@ class LexicalSAE(nn.Module):
 
     def start_from_backbone(self) -> None:
         """What a new model takes from its pretrained decoder: who is near to whom, and where word vectors start."""
-        rows = self.backbone.decoder.weight.detach()
         if self.neighbourhood is not None:
-            self.neighbourhood.choose(rows)
-        if self.expander is not None:
-            rows = torch.cat([rows, rows[self.expander.token_ids].repeat_interleave(self.expander.num_senses - 1, 0)])
+            self.neighbourhood.choose(self.backbone.decoder.weight.detach())
         for name in self.heads:
-            self.head(name).start_from(rows)
+            self.head(name).start_from(self.dimension_embeddings())
+
+    def dimension_embeddings(self) -> Float[Tensor, "V D"]:
+        """The decoder's row of each dimension's word; senses of a word share theirs."""
+        rows = self.backbone.decoder.weight.detach()
+        if self.expander is None:
+            return rows
+        senses = self.expander.token_ids.repeat_interleave(self.expander.num_senses - 1)
+        return torch.cat([rows, rows[senses]])
 
     @property
     def projection(self) -> Projection:
@@ -258,7 +263,7 @@ class LexicalSAE(nn.Module):
         """A head's decision on sparse vectors; in training, after random word masking."""
         return self.head(head)(self.masking(sparse_vector))
 
-    def head(self, name: str = CLASSIFY) -> ReluHead | BcosHead:
+    def head(self, name: str = CLASSIFY) -> Head:
         """The head of this name."""
         if name not in self.heads:
             raise ValueError(f"this model has no head {name!r}; it has: {', '.join(self.heads)}")

@@ -28,9 +28,10 @@ def anchored() -> Recipe:
     training = TrainingConfig(
         active_target=50.0,
         calibrated_start=1.0,
+        shared_word_vectors=True,
         tutor=Tutor.Config(),
         encoder_dropout=0.0,
-        learning_rate=1e-4,
+        learning_rate=2e-4,
         head_rate=10.0,
         gate_rate=50.0,
         count=CountConstraint.Config(),
@@ -39,7 +40,7 @@ def anchored() -> Recipe:
         controller=GECOController.RelativeConfig(),
         objective=Objective.Config(
             terms=(
-                OwnWords.Config(weight=0.1, margin=0.3),
+                OwnWords.Config(weight=0.1, margin=0.3, in_warmup=True),
                 CompletenessKL.Config(weight=0.1),
                 SeparationContrastive.Config(weight=0.1),
             ),

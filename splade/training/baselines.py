@@ -19,7 +19,7 @@ from splade.models.dense import DenseClassifier
 from splade.progress import OnStep, Step, silent
 from splade.training.optim import AdamWEMA, ParameterGroup
 
-DENSE_RATES = (2e-5, 5e-5, 1e-4)
+DENSE_RATES = (5e-5, 1e-4, 2e-4)
 """Learning rates that the dense twin may choose from, by validation accuracy."""
 
 

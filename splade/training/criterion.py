@@ -1,7 +1,8 @@
 """All that pulls on a model in one step: the task, what is asked of circuits, the count of words, and the tutor.
 
-warm-up: loss = CE; constrained: loss = objective + lambda * CE; with a count constraint, + mu * surplus of words;
-with a tutor, + what it teaches. The multipliers move by what a whole optimiser step saw, never by one piece of it.
+warm-up: loss = CE + the terms that do not wait; constrained: loss = objective + lambda * CE; with a count constraint,
++ mu * surplus of words; with a tutor, + what it teaches. The multipliers move by what a whole optimiser step saw, never
+by one piece of it.
 """
 
 from typing import NamedTuple
@@ -9,6 +10,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
+from torch.nn.utils import parametrize
 
 from splade.circuits.losses import active_surplus
 from splade.circuits.objective import ObjectiveOutput
@@ -46,6 +48,7 @@ class Criterion(nn.Module):
         self.geco = settings.controller.build(steps_per_epoch=per_epoch, total_steps=constrained, active_target=target)
         self.count = settings.count and settings.count.build(total_steps=planned, active_target=target)
 
+    @parametrize.cached()  # word vectors that are computed are computed once
     def loss(
         self, model: LexicalSAE, encoded: Encoded, *, share: float, is_constrained: bool
     ) -> tuple[Tensor, PieceLoss]:
@@ -53,9 +56,10 @@ class Criterion(nn.Module):
         logits = model.decide(encoded.sparse_vector, self.head).logits
         ce = self.cross_entropy(logits, encoded.labels)
         loss, terms = ce, {}
-        if is_constrained and self.objective.terms:
-            asked = self.ask(model, encoded.sample(max(1, round(share * self.settings.positions_per_step))))
-            loss = asked.total + self.geco.multiplier * ce
+        if self.objective.terms if is_constrained else self.objective.in_warmup:
+            asked_of = encoded.sample(max(1, round(share * self.settings.positions_per_step)))
+            asked = self.ask(model, asked_of, is_constrained=is_constrained)
+            loss = asked.total + (self.geco.multiplier if is_constrained else 1.0) * ce
             terms = {name: value.item() for name, value in asked.values.items()}
         if self.count is not None:
             # Nothing is asked of a batch that is below the target: the multiplier lags, and would push on.
@@ -70,8 +74,8 @@ class Criterion(nn.Module):
         """That of the task, with the smoothing of the settings."""
         return cross_entropy(logits, labels, label_smoothing=self.settings.label_smoothing)
 
-    def ask(self, model: LexicalSAE, encoded: Encoded) -> ObjectiveOutput:
-        """The circuit objective of samples, decided on without random masking."""
+    def ask(self, model: LexicalSAE, encoded: Encoded, *, is_constrained: bool = True) -> ObjectiveOutput:
+        """The circuit objective of samples, or its part in the warm-up, decided on without random masking."""
         head, gate = model.heads[self.head], model.gate
         view = StepView(
             head(encoded.sparse_vector),
@@ -83,7 +87,7 @@ class Criterion(nn.Module):
             own=encoded.own,
             candidates=encoded.logits.isfinite() if model.neighbourhood is not None else None,
         )
-        return self.objective(view)
+        return (self.objective if is_constrained else self.objective.warm_up)(view)
 
     def end_of_step(self, pieces: list[PieceLoss], *, is_constrained: bool) -> PieceLoss:
         """Move the multipliers by what the whole step saw, which is returned."""
@@ -101,6 +105,7 @@ class Criterion(nn.Module):
         return PieceLoss(1.0, ce, active, terms)
 
     @torch.no_grad()
+    @parametrize.cached()
     def validate(self, model: LexicalSAE, task: Task) -> dict[str, float]:
         """Means over a task's samples: `ce`, `accuracy`, `active_words`, and each term by its kind."""
         model.eval()

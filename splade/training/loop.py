@@ -36,6 +36,7 @@ from splade.training.random_state import chance_as_found, random_state, restore_
 from splade.training.settings import TrainingConfig
 from splade.training.stopping import EpochScores, Selection
 from splade.training.tasks import Task
+from splade.training.word_vectors import learn_together, write_out
 
 logger = logging.getLogger(__name__)
 
@@ -101,6 +102,8 @@ class Trainer:
             _freeze_embeddings(model)
         if settings.encoder_dropout is not None:
             _set_dropout(model.backbone.encoder, settings.encoder_dropout)
+        if settings.shared_word_vectors:
+            learn_together(model.head(train.head), model.dimension_embeddings())
         self._optimiser: Optimiser | None = None
 
     @property
@@ -133,6 +136,7 @@ class Trainer:
             self._validate()
             self._save_if_asked()
         self.model.load_state_dict(self.best_weights)
+        write_out(self.model.head(self.train.head))
         self.model.eval()
         assert self.selection.best is not None
         return self.selection.best

@@ -41,6 +41,9 @@ class TrainingConfig(PartConfig):
     """Whether gradients of matrices, except the head's, lose their mean before each step."""
     label_smoothing: float = Field(default=0.1, ge=0, lt=1)
     """Share of each label that is spread over all classes."""
+    shared_word_vectors: bool = False
+    """Whether the head learns a projection of the words' embeddings, common to all words, beside a vector of each
+    word's own: rare words learn from frequent ones near to them. In the trained model they are one vector per word."""
     calibrated_start: float | None = Field(default=None, gt=0)
     """Before training, shift the gate so that this many times `active_target` words are open; null does not."""
     active_target: PositiveFloat = 100.0

@@ -240,6 +240,21 @@ def test_the_objective_returns_the_balanced_loss_and_the_plain_values():
     assert gradients(sae)
 
 
+def test_the_warm_up_asks_only_for_what_does_not_wait():
+    sae = model()
+    asked = {
+        "terms": [{"kind": "gate_l0", "weight": 0.5, "in_warmup": True}, {"kind": "completeness_kl", "weight": 2.0}],
+        "balance": "uncertainty",
+    }
+    whole = Objective.Config.model_validate(asked).build(len(sae.dimensions), 3)
+    total, values = whole.warm_up(document_view(sae))
+    assert list(values) == ["gate_l0"]
+    torch.testing.assert_close(total, 0.5 * values["gate_l0"])
+    total.backward()
+    assert gradients(sae)
+    assert not gradients(whole)
+
+
 def test_all_terms_share_one_attribution_and_one_backward():
     sae = model()
     whole = objective(*KINDS, balance="uncertainty", size=len(sae.dimensions))
@@ -257,10 +272,10 @@ def test_no_terms_and_no_samples_cost_nothing():
             state = view.head(view.state.sparse_vector[:0])
             gate = view.gate._replace(gate_mask=view.gate.gate_mask[:0], open_prob=view.gate.open_prob[:0])
             view = dataclasses.replace(view, state=state, gate=gate, labels=view.labels[:0], excess=None, own=None)
-        total, values = asked(view)
-        total.backward()
-        assert total.item() == 0
-        assert values == {}
+        for total, values in (asked(view), asked.warm_up(view)):
+            total.backward(retain_graph=True)
+            assert total.item() == 0
+            assert values == {}
 
 
 def test_a_kind_twice_or_unknown_is_refused():
