@@ -11,6 +11,7 @@ import torch
 from splade import LexicalSAE, load_text_dataset
 from splade.data.batches import length_buckets, tokenise
 from splade.inference import explain
+from splade.inference.reading import read_batch
 from splade.mechanistic.attribution import code_identity_error
 from splade.mechanistic.exact import (
     WordSets,
@@ -26,6 +27,7 @@ from splade.mechanistic.exact import (
 TOP = 5
 
 
+@torch.no_grad()
 def main() -> None:
     model = LexicalSAE.from_pretrained(sys.argv[1]).eval()
     name, limit = (sys.argv[2:] + ["sst2", "1000"][len(sys.argv) - 2 :])[:2]
@@ -38,8 +40,7 @@ def main() -> None:
 
     head = model.head()
     for rows in length_buckets(tokenised, 64):
-        batch = tokenised.batch(rows)
-        state = model.read(model.encode_sparse(batch.input_ids, batch.attention_mask))
+        state = read_batch(model, tokenised.batch(rows))
         direction = class_centred(state.logits, state.logits.argmax(-1))
         note("worst gap of direct attribution, relative", code_identity_error(state))
         note("worst gap of path attribution, relative", code_identity_error(along_path(head, state)))

@@ -4,10 +4,10 @@ Cost only: captum's methods explain input tokens, ours words; what an explanatio
 """
 
 import torch
-from captum.attr import LayerIntegratedGradients, Lime
 from sentence_transformers.sparse_encoder.modules import SpladePooling
 
 from benchmarks import contenders as c
+from benchmarks.captum_ways import captum_ways
 from benchmarks.measure import seconds
 from splade.inference import explain
 
@@ -27,25 +27,9 @@ def explainer_rows(models: dict[str, c.LexicalSAE], repeats: int) -> list[tuple[
 
 def explainer_times(model: c.LexicalSAE, repeats: int) -> dict[str, float]:
     """CPU seconds of one explained text; captum explains the same model."""
-    batch = c.tokenise(model.tokenizer, [TEXT], 64).batch([0])
-    embeddings = model.backbone.encoder.get_input_embeddings()  # pyright: ignore[reportCallIssue]
-
-    def logits(ids: torch.Tensor) -> torch.Tensor:
-        return model.classify_document(ids, torch.ones_like(ids, dtype=torch.bool)).logits
-
-    integrated = LayerIntegratedGradients(logits, embeddings)
-    lime = Lime(lambda ids: logits(ids.long()).detach())
-    baseline = torch.full_like(batch.input_ids, int(model.tokenizer.mask_token_id))  # pyright: ignore[reportArgumentType]
+    by_gradients, by_lime = captum_ways(model).values()
     fast = seconds({"ours": lambda: explain(model, [TEXT])}, 5 * repeats)
-    slow = seconds(
-        {
-            "IG-50": lambda: integrated.attribute(batch.input_ids, baselines=baseline, target=1, n_steps=50),
-            "LIME-1000": lambda: lime.attribute(
-                batch.input_ids.float(), target=1, n_samples=1000, perturbations_per_eval=50
-            ),
-        },
-        1,
-    )
+    slow = seconds({"IG-50": lambda: by_gradients(TEXT), "LIME-1000": lambda: by_lime(TEXT)}, 1)
     return {**fast, **slow}
 
 

@@ -6,6 +6,7 @@ Public names, loaded when first used:
 
     LexicalSAE        the model; `LexicalSAE.from_pretrained(folder)`, `model.save_pretrained(folder)`
     predict, predict_proba, explain   labels of texts, and the words behind them
+    SuppressedModel, suppress_token_globally   the model without some words
     CircuitState      a decision, taken apart exactly
     compute_attribution_tensor, identity_error
     load_text_dataset, load_tagged_dataset
@@ -21,6 +22,8 @@ _HOMES = {
     "explain": "splade.inference",
     "predict": "splade.inference",
     "predict_proba": "splade.inference",
+    "SuppressedModel": "splade.intervene",
+    "suppress_token_globally": "splade.intervene",
     "CircuitState": "splade.circuits.core",
     "compute_attribution_tensor": "splade.mechanistic.attribution",
     "identity_error": "splade.mechanistic.attribution",

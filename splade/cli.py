@@ -6,7 +6,10 @@ from typing import Annotated
 import typer
 
 import splade
+from splade.scripts.certify import certify
 from splade.scripts.console import console, errors_as_sentences
+from splade.scripts.edit import edit
+from splade.scripts.evaluate import evaluate
 from splade.scripts.explain import explain, flip, why_not
 from splade.scripts.fit_lexical_head import fit_lexical_head
 from splade.scripts.lexicon import diff, lexicon
@@ -15,6 +18,7 @@ from splade.scripts.run_baselines import baselines
 from splade.scripts.run_experiment import train, train_and_show
 from splade.scripts.run_names import names
 from splade.scripts.run_sweep import sweep
+from splade.scripts.verify import verify
 
 QUICKSTART = "quickstart"
 """Name of the experiment; only a run of this name is replaced."""
@@ -62,6 +66,10 @@ app.command()(baselines)
 app.command()(names)
 app.command()(lexicon)
 app.command()(diff)
+app.command()(evaluate)
+app.command()(edit)
+app.command()(certify)
+app.command()(verify)
 app.command()(sweep)
 app.command()(report)
 app.command()(fit_lexical_head)

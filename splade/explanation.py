@@ -111,20 +111,29 @@ class Explanation:
 
     def to_json(self) -> str:
         """One line of JSON, with the version of the format; `from_json` gives the same explanation back."""
+        fields = {"format": FORMAT, **asdict(self)}
         try:
-            return json.dumps({"format": FORMAT, **asdict(self)}, allow_nan=False)
+            line = json.dumps(fields, allow_nan=False)
+            # Escaped, half a surrogate pair would pass here and be refused by whoever reads the line.
+            json.dumps(fields, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            raise ValueError(
+                f"the explanation of {self.text[:50]!r} holds half a surrogate pair, {error.object[error.start]!r}, "
+                "which is no character; rename the label or the word that has it"
+            ) from error
         except ValueError as error:
             raise ValueError(
                 f"the explanation of {self.text[:50]!r} holds a number that is not finite, and JSON has none; "
                 "check the saved weights, or the training run that made them"
             ) from error
+        return line
 
     @classmethod
     def from_json(cls: type[Kind], line: str) -> Kind:
         """The explanation in a line of JSON; anything missing, added or of another type is refused with its place."""
         try:
             fields: Any = json.loads(line)
-        except json.JSONDecodeError as error:
+        except (ValueError, RecursionError) as error:
             raise ValueError(f"this is not JSON ({error}); give a line that to_json wrote") from error
         if not isinstance(fields, dict):
             raise ValueError(f"an explanation is a JSON object, not {type(fields).__name__}")

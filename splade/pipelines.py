@@ -5,9 +5,11 @@
 3. The best weights are scored on the test split, which nothing before has seen, and saved with the results.
 """
 
+import hashlib
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -22,11 +24,12 @@ from splade.device import resolve_device, set_seed
 from splade.evaluation.intervals import mean_and_interval, paired_bootstrap
 from splade.evaluation.names import measure_names, strongest_words
 from splade.evaluation.names_bag import BagOfWords
-from splade.mechanistic.attribution import identity_error
+from splade.inference.reading import read_batch
+from splade.mechanistic.attribution import code_identity_error
 from splade.models.lexical_sae import CLASSIFY, LexicalSAE
 from splade.models.persistence import from_pretrained, save_pretrained
 from splade.progress import OnStep, Step, silent
-from splade.training.baselines import dense_twin, tfidf_baseline
+from splade.training.baselines import DENSE_RATES, dense_twin, tfidf_baseline
 from splade.training.loop import Callbacks, Trainer
 from splade.training.recorders import recorder
 from splade.training.run_folder import CONFIG, MODEL, RESULTS, RunFolder, write_json
@@ -48,6 +51,12 @@ class Scores:
     texts: int
     texts_cut: int
     """Texts longer than the model reads."""
+    is_correct: tuple[bool, ...]
+    """Of each text, in order, so that differences can be paired."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The figures, as plain data."""
+        return {name: value for name, value in asdict(self).items() if name != "is_correct"}
 
 
 @dataclass(frozen=True)
@@ -64,11 +73,12 @@ class TrainedRun:
     """Cross-entropy that the constrained phase had to keep; None when circuits were not asked for."""
     seed: int
     seconds: float
+    """Of all its parts, if it was interrupted."""
 
     def as_dict(self) -> dict[str, Any]:
         """The figures, as plain data."""
         figures = {"seed": self.seed, "seconds": round(self.seconds, 1), "tau_ce": self.tau_ce}
-        return {**figures, "test": asdict(self.scores), "validation": asdict(self.validation)}
+        return {**figures, "test": self.scores.as_dict(), "validation": asdict(self.validation)}
 
 
 @dataclass(frozen=True)
@@ -124,8 +134,7 @@ def train_in_folder(
             watchers.on_note(f"seed {seed} is finished: {folder.results}")
             return json.loads(folder.results.read_text(encoding="utf-8"))
         try:
-            with recorder(folder) as record:
-                run = setup_and_train(config, device, watchers, seed=seed, folder=folder, on_record=record)
+            run = setup_and_train(config, device, watchers, seed=seed, folder=folder)
         except BaseException:
             # A misspelt data set must not occupy the folder.
             if not folder.has_begun:
@@ -146,11 +155,11 @@ def setup_and_train(
     *,
     seed: int | None = None,
     folder: RunFolder | None = None,
-    on_record: Callable[[dict[str, Any]], None] = lambda _: None,
 ) -> TrainedRun:
     """Load the data, build the model, train it, and score it on the test split.
 
-    Without a folder nothing is written; with one that holds a checkpoint the run goes on from there.
+    Without a folder nothing is written; in one there will be history and checkpoints, and if it holds a checkpoint the
+    run goes on from there.
     """
     started = time.monotonic()
     seed = config.evaluation.seeds[0] if seed is None else seed
@@ -159,33 +168,42 @@ def setup_and_train(
         watchers.on_note(note)
     set_seed(seed)
     model = LexicalSAE.from_backbone(config.model, {CLASSIFY: dataset.label_names}).to(resolve_device(device))
-    callbacks = Callbacks(watchers.on_step, on_record, folder and folder.save_checkpoint, watchers.is_interrupted)
-    trainer = Trainer(
-        model,
-        documents(model, dataset.train),
-        documents(model, dataset.validation),
-        config.training,
-        seed=seed,
-        callbacks=callbacks,
-    )
-    if (checkpoint := folder.load_checkpoint() if folder else None) is not None:
-        if checkpoint.warning:
-            watchers.on_note(checkpoint.warning)
-        trainer.load_state_dict(checkpoint.state)
-    best = trainer.run()
+    checkpoint = folder.load_checkpoint() if folder else None
+    with recorder(folder) if folder else nullcontext(lambda _: None) as record:
+        trainer = Trainer(
+            model,
+            documents(model, dataset.train),
+            documents(model, dataset.validation),
+            config.training,
+            seed=seed,
+            callbacks=Callbacks(watchers.on_step, record, folder and folder.save_checkpoint, watchers.is_interrupted),
+        )
+        if checkpoint is not None:
+            if checkpoint.warning:
+                watchers.on_note(checkpoint.warning)
+            trainer.load_state_dict(checkpoint.state)
+        best = trainer.run()
     scores = score(model, dataset.test, watchers.on_step)
-    return TrainedRun(model, dataset, scores, best, trainer.geco.tau, seed, time.monotonic() - started)
+    seconds = folder.seconds if folder else time.monotonic() - started
+    return TrainedRun(model, dataset, scores, best, trainer.geco.tau, seed, seconds)
 
 
 def run_baselines(
-    config: ExperimentConfig, device: str = "auto", *, with_dense: bool = True, on_step: OnStep = silent
+    config: ExperimentConfig,
+    device: str = "auto",
+    *,
+    dense_rates: Sequence[float] = DENSE_RATES,
+    on_step: OnStep = silent,
 ) -> dict[str, Any]:
-    """Yardsticks on the experiment's rows, written to `baselines.json`; compared with its model where there is one."""
-    seed, place = config.evaluation.seeds[0], Path(config.output_dir)
+    """Yardsticks on the experiment's rows, written to `baselines.json`; compared with its model where there is one.
+
+    Without `dense_rates` no dense twin is trained.
+    """
+    seed = config.evaluation.seeds[0]
     dataset = load_data(config, seed)
     epochs = config.training.planned_epochs(len(dataset.train))
     found = [tfidf_baseline(dataset)]
-    if with_dense:
+    if dense_rates:
         found.append(
             dense_twin(
                 dataset,
@@ -193,21 +211,62 @@ def run_baselines(
                 epochs=epochs,
                 batch_size=config.training.effective_batch,
                 max_length=config.model.max_length,
+                rates=dense_rates,
                 seed=seed,
                 device=device,
                 on_step=on_step,
             )
         )
-    results: dict[str, Any] = {"test_texts": len(dataset.test), "baselines": {b.name: asdict(b) for b in found}}
-    own = _model_folder(config)
-    if own.is_dir():
-        _require_same_experiment(config, own.parent)
-        model = from_pretrained(own).to(resolve_device(device))
-        ours = are_correct(model, dataset.test)
-        results["model"] = {"folder": str(own), "accuracy": sum(ours) / len(ours)}
-        results["difference"] = {b.name: asdict(paired_bootstrap(ours, b.is_correct)) for b in found}
-    write_json(place / "baselines.json", results)
+    results = {
+        "test_texts": len(dataset.test),
+        "test_digest": _digest(dataset.test),
+        "baselines": {b.name: asdict(b) for b in found},
+    }
+    if _model_folder(config).is_dir():
+        results |= _comparison(config, dataset.test, results["baselines"], device, on_step)
+    write_json(_baselines_file(config), results)
     return results
+
+
+def compare_again(config: ExperimentConfig, device: str = "auto", *, on_step: OnStep = silent) -> dict[str, Any]:
+    """The experiment's model against the yardsticks that `baselines.json` holds, which is written anew.
+
+    For a model that is new where the test texts are not: no yardstick is trained.
+    """
+    path = _baselines_file(config)
+    if not path.is_file():
+        raise ValueError(f"there is no {path} to compare with; measure the yardsticks first")
+    results = json.loads(path.read_text(encoding="utf-8"))
+    test = load_data(config, config.evaluation.seeds[0]).test
+    if results.get("test_digest") != _digest(test):
+        raise ValueError(f"{path} was measured on other test texts; measure the yardsticks anew")
+    results |= _comparison(config, test, results["baselines"], device, on_step)
+    write_json(path, results)
+    return results
+
+
+def _comparison(
+    config: ExperimentConfig, test: TextSplit, baselines: dict[str, Any], device: str, on_step: OnStep
+) -> dict[str, Any]:
+    """Accuracy of the experiment's model, and how much it is above that of each yardstick."""
+    own = _model_folder(config)
+    model = from_pretrained(own)
+    _require_same_experiment(config, own.parent)
+    ours = score(model.to(resolve_device(device)), test, on_step)
+    differences = {name: paired_bootstrap(ours.is_correct, theirs["is_correct"]) for name, theirs in baselines.items()}
+    return {
+        "model": {"folder": str(own), "accuracy": ours.accuracy},
+        "difference": {name: asdict(difference) for name, difference in differences.items()},
+    }
+
+
+def _baselines_file(config: ExperimentConfig) -> Path:
+    return Path(config.output_dir) / "baselines.json"
+
+
+def _digest(split: TextSplit) -> str:
+    """A hash of the texts and labels, in order."""
+    return hashlib.sha256(json.dumps([list(split.texts), list(split.labels)]).encode()).hexdigest()
 
 
 def run_names(
@@ -249,18 +308,6 @@ def _require_same_experiment(config: ExperimentConfig, folder: Path) -> None:
         )
 
 
-@torch.no_grad()
-def are_correct(model: LexicalSAE, split: TextSplit) -> list[bool]:
-    """Whether each text of a split gets its label, in order."""
-    task = documents(model, split)
-    correct = torch.zeros(len(split), dtype=torch.bool)
-    for rows in length_buckets(task.texts, 64):
-        encoded = task.encode(model, rows)
-        logits = model.decide(encoded.sparse_vector, CLASSIFY).logits
-        correct[rows] = (logits.argmax(-1) == encoded.labels).cpu()
-    return correct.tolist()
-
-
 def load_data(config: ExperimentConfig, seed: int) -> TextDataset:
     """The data set that the settings name."""
     data = config.data
@@ -287,20 +334,24 @@ def documents(model: LexicalSAE, split: TextSplit) -> Documents:
 def score(model: LexicalSAE, split: TextSplit, on_step: OnStep = silent, batch_size: int = 64) -> Scores:
     """Accuracy, active words and identity error over a split."""
     model.eval()
-    device = next(model.parameters()).device
     texts = tokenise(model.tokenizer, split.texts, model.max_length)
     gold = torch.tensor(split.labels)
-    correct, active, worst, done = 0, 0, 0.0, 0
+    is_correct = torch.zeros(len(split), dtype=torch.bool)
+    active, worst, done = 0, 0.0, 0
     for rows in length_buckets(texts, batch_size):
-        batch = texts.batch(rows)
-        state = model.classify_document(batch.input_ids.to(device), batch.attention_mask.to(device))
-        if not state.logits.isfinite().all():
-            raise FloatingPointError("the model's logits are not numbers (NaN or infinity); its weights are damaged")
-        correct += int((state.logits.argmax(-1).cpu() == gold[rows]).sum())
-        active += int((state.sparse_vector > 0).sum())
-        worst = max(worst, float(identity_error(state).max()))
+        state = read_batch(model, texts.batch(rows))
+        is_correct[rows] = state.logits.argmax(-1).cpu() == gold[rows]
+        active += len(state.code.values)
+        worst = max(worst, float(code_identity_error(state).max()))
         done += len(rows)
         on_step(Step("testing", done, len(texts)))
-    majority = int(gold.bincount().max())
     count = len(split)
-    return Scores(correct / count, majority / count, active / count, worst, count, texts.num_cut)
+    return Scores(
+        accuracy=int(is_correct.sum()) / count,
+        majority=int(gold.bincount().max()) / count,
+        active_words=active / count,
+        identity_error=worst,
+        texts=count,
+        texts_cut=texts.num_cut,
+        is_correct=tuple(is_correct.tolist()),
+    )

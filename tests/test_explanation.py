@@ -89,8 +89,10 @@ def changed(path: list, value) -> str:
         (changed(["bias"], float("nan")), "bias: "),
         (changed(["probabilities", 0], ["negative"]), "probabilities.0"),
         (json.dumps({"format": FORMAT, "text": "good"}), "label: "),
+        ("[" * 100_000, "not JSON"),
+        (f'{{"format": {"1" * 5000}}}', "not JSON"),
     ],
-    ids=range(14),
+    ids=range(16),
 )
 def test_json_that_is_not_an_explanation_is_refused_with_its_place(line, message):
     with pytest.raises(ValueError, match=message):
@@ -101,6 +103,15 @@ def test_json_that_is_not_an_explanation_is_refused_with_its_place(line, message
 def test_a_number_that_is_not_finite_is_refused_not_written(number):
     with pytest.raises(ValueError, match="not finite.*check the saved weights"):
         example(bias=number).to_json()
+
+
+@pytest.mark.parametrize("field", ["text", "label", "target"])
+def test_half_a_character_is_refused_not_written(field):
+    with pytest.raises(ValueError, match=r"half a surrogate pair, '\\ud800'.*rename"):
+        example(**{field: "a\ud800"}).to_json()
+    # What only looks like one is text.
+    typed = example(**{field: r"a\ud800"})
+    assert ShownExplanation.from_json(typed.to_json()) == typed
 
 
 def test_shares_and_counts():

@@ -39,7 +39,7 @@ LAYERS: list[list[str]] = [
     ["circuits.sparse_code"],
     ["function_words"],
     ["data", "vocab"],
-    ["suggest", "device", "fetch", "progress", "part"],
+    ["suggest", "device", "fetch", "progress", "part", "strict_yaml"],
     ["types"],
 ]
 """From top to bottom; rooms on one line are siblings and may not import each other."""

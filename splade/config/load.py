@@ -8,20 +8,18 @@
 """
 
 import json
-import re
 import reprlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, get_args
 
-import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
-from yaml.composer import ComposerError
 
 from splade.config.schema import ExperimentConfig
 from splade.models.layers.virtual_expander import VirtualExpander
 from splade.recipes import recipe_by_name
+from splade.strict_yaml import parse_yaml
 from splade.suggest import did_you_mean
 
 Section = dict[str, Any]
@@ -43,12 +41,7 @@ def load_config(path: str | Path) -> ExperimentConfig:
 
 def parse_config(text: str, source: str = "<text>") -> ExperimentConfig:
     """The experiment described by YAML text; `source` is named in errors."""
-    try:
-        raw = yaml.load(text, Loader=_StrictLoader)
-    except yaml.YAMLError as error:
-        raise ValueError(f"{source}: not valid YAML: {error}") from error
-    except RecursionError as error:
-        raise ValueError(f"{source}: not an experiment: it is nested too deeply") from error
+    raw = parse_yaml(text, source)
     if raw is None:
         raw = {}
     if not isinstance(raw, dict):
@@ -172,31 +165,3 @@ def _models_in(annotation: Any) -> list[type[BaseModel]]:
 def _kind_of(owner: type[BaseModel]) -> str | None:
     field = owner.model_fields.get("kind")
     return field.default if field else None
-
-
-class _StrictLoader(yaml.SafeLoader):
-    """The safe loader, which also refuses aliases and a key that is given twice, and reads 3e-4 as a number."""
-
-    def compose_node(self, parent: Any, index: Any) -> yaml.Node | None:
-        if self.check_event(yaml.AliasEvent):
-            # A few nested aliases can stand for more values than memory holds.
-            mark = self.peek_event().start_mark
-            raise ComposerError(None, None, "aliases are not allowed; write the value out", mark)
-        return super().compose_node(parent, index)
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen = set()
-        for key_node, _ in node.value:
-            key = self.construct_object(key_node, deep=True)
-            if not isinstance(key, str):
-                raise yaml.constructor.ConstructorError(None, None, f"key {key!r} is not a name", key_node.start_mark)
-            if key in seen:
-                raise yaml.constructor.ConstructorError(None, None, f"key {key!r} is given twice", key_node.start_mark)
-            seen.add(key)
-        return super().construct_mapping(node, deep)
-
-
-# YAML 1.1 wants a dot in a float; people write 3e-4.
-_StrictLoader.add_implicit_resolver(
-    "tag:yaml.org,2002:float", re.compile(r"^[-+]?\d+(\.\d*)?[eE][-+]?\d+$"), list("-+0123456789")
-)

@@ -42,10 +42,11 @@ class TokenisedTexts:
     def batch(self, rows: Sequence[int]) -> Batch:
         """The given texts, padded on the right to the longest of them."""
         lengths = [len(self.ids[row]) for row in rows]
-        input_ids = torch.full((len(rows), max(lengths)), self.pad_id)
+        width = max(1, *lengths)
+        input_ids = torch.full((len(rows), width), self.pad_id)
         for i, row in enumerate(rows):
             input_ids[i, : lengths[i]] = torch.tensor(self.ids[row])
-        mask = torch.arange(max(lengths))[None] < torch.tensor(lengths)[:, None]
+        mask = torch.arange(width)[None] < torch.tensor(lengths)[:, None]
         return Batch(input_ids, mask, torch.tensor(rows))
 
 

@@ -17,7 +17,9 @@ from torch import Tensor
 from splade.circuits.core import SparseCircuitState
 from splade.data.batches import tokenise
 from splade.evaluation.names_sae import contributions_per_class
-from splade.models.lexical_sae import CLASSIFY, LexicalSAE
+from splade.inference.labels import label_index, labels_of
+from splade.inference.reading import read_batch
+from splade.models.lexical_sae import LexicalSAE
 from splade.progress import OnStep, Step, silent
 
 BATCHES_SORTED_TOGETHER = 32
@@ -70,7 +72,7 @@ def collect(
     model: LexicalSAE,
     texts: Iterable[Any],
     collectors: Sequence[Collector],
-    labels: Sequence[int] | None = None,
+    labels: Iterable[Any] | None = None,
     batch_size: int = 32,
     on_step: OnStep = silent,
 ) -> int:
@@ -88,20 +90,23 @@ def collect(
 def read_corpus(
     model: LexicalSAE,
     texts: Iterable[Any],
-    labels: Sequence[int] | None = None,
+    labels: Iterable[Any] | None = None,
     batch_size: int = 32,
     on_step: OnStep = silent,
 ) -> Iterator[ReadBatch]:
     """What the model says of each text, batch after batch. Any iterable of texts will do, a generator too.
 
+    Labels go by name or place, as the model has them.
     Which texts are read together depends on the texts alone, not on the model: two models read the same batches.
     """
     if isinstance(texts, str | bytes | dict):
         raise ValueError(f"texts is one {type(texts).__name__}; put your texts in a list")
     size: Any = texts
     total = len(size) if hasattr(texts, "__len__") else None
-    if labels is not None and total is not None and total != len(labels):
-        raise ValueError(f"{len(labels)} labels for {total} texts; give one per text")
+    # By place: a column of a table that was filtered or shuffled would give its rows by their old numbers.
+    given = None if labels is None else list(labels)
+    if given is not None and total is not None and total != len(given):
+        raise ValueError(f"{len(given)} labels for {total} texts; give one per text")
     model.eval()
     numbered, done = enumerate(texts), 0
     while pool := list(islice(numbered, batch_size * BATCHES_SORTED_TOGETHER)):
@@ -111,30 +116,23 @@ def read_corpus(
         pool.sort(key=lambda item: (-len(item[1]), item[0]))
         for start in range(0, len(pool), batch_size):
             chosen = pool[start : start + batch_size]
-            yield _read(model, chosen, labels)
+            yield _read(model, chosen, given)
             done += len(chosen)
             on_step(Step("reading texts", done, max(done, total or 0)))
-    if labels is not None and done != len(labels):
-        raise ValueError(f"{len(labels)} labels for {done} texts; give one per text")
+    if given is not None and done != len(given):
+        raise ValueError(f"{len(given)} labels for {done} texts; give one per text")
 
 
 @torch.no_grad()
-def _read(model: LexicalSAE, numbered: Sequence[tuple[int, str]], labels: Sequence[int] | None) -> ReadBatch:
+def _read(model: LexicalSAE, numbered: Sequence[tuple[int, str]], labels: Sequence[Any] | None) -> ReadBatch:
     rows, texts = (tuple(part) for part in zip(*numbered, strict=True))
-    device = next(model.parameters()).device
     tokens = tokenise(model.tokenizer, texts, model.max_length)
-    batch = tokens.batch(range(len(texts)))
-    state = model.read(model.encode_sparse(batch.input_ids.to(device), batch.attention_mask.to(device)))
-    if not bool(state.logits.isfinite().all()):
-        raise FloatingPointError("the model's logits are not numbers (NaN or infinity); its weights are damaged")
-    classes = state.logits.argmax(-1) if labels is None else _labels_of(rows, labels, len(model.labels[CLASSIFY]))
-    return ReadBatch(rows, texts, tokens.ids, classes.to(device), state)
+    state = read_batch(model, tokens.batch(range(len(texts))))
+    classes = state.logits.argmax(-1) if labels is None else _labels_of(rows, labels, labels_of(model))
+    return ReadBatch(rows, texts, tokens.ids, classes.to(state.logits.device), state)
 
 
-def _labels_of(rows: Sequence[int], labels: Sequence[int], num_classes: int) -> Int[Tensor, " B"]:
+def _labels_of(rows: Sequence[int], labels: Sequence[Any], names: Sequence[str]) -> Int[Tensor, " B"]:
     if max(rows) >= len(labels):
         raise ValueError(f"{len(labels)} labels for more texts than that; give one per text")
-    odd = next((row for row in rows if not 0 <= labels[row] < num_classes), None)
-    if odd is not None:
-        raise ValueError(f"text {odd} has label {labels[odd]}, but the model's classes are 0 to {num_classes - 1}")
-    return torch.tensor([labels[row] for row in rows], dtype=torch.long)
+    return torch.tensor([label_index(names, labels[row], f"text {row}: label") for row in rows])

@@ -1,7 +1,7 @@
 """The difference of two models in words: what each class gained and lost, which decisions flipped, and why."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -82,8 +82,8 @@ class ModelDiff:
 def diff_models(
     before: LexicalSAE,
     after: LexicalSAE,
-    texts: Sequence[str],
-    labels: Sequence[int] | None = None,
+    texts: Iterable[str],
+    labels: Iterable[Any] | None = None,
     *,
     top: int = 20,
     min_count: int = 5,
@@ -93,7 +93,8 @@ def diff_models(
 ) -> ModelDiff:
     """Both models on the same texts, each text counted under its label, or else under the first model's decision.
 
-    `labels` are numbered as in the first model. A change is never clear with fewer than `min_count` active texts.
+    `labels` go by name, or by place in the first model. A change is never clear with fewer than `min_count` active
+    texts.
     """
     pair = ModelPair(before, after)
     words, flips = _ChangeCollector(pair), FlipCollector(pair.labels, pair.names, top, max_flips)

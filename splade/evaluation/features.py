@@ -11,8 +11,9 @@ import torch
 from splade.data.words import Span, TextLayout, lay_out
 from splade.evaluation.collect import ReadBatch
 from splade.evaluation.moments import Moments
+from splade.inference.labels import labels_of
 from splade.mechanistic.span_aggregation import WHOLE_TEXT
-from splade.models.lexical_sae import CLASSIFY, LexicalSAE
+from splade.models.lexical_sae import LexicalSAE
 from splade.vocab import Dimension
 
 
@@ -96,10 +97,15 @@ class FeatureCollector:
 
     def __init__(self, model: LexicalSAE, dimension: int, top: int = 10) -> None:
         self.model, self.dimension, self.top = model, dimension, top
-        self.labels = model.labels[CLASSIFY]
+        self.labels = labels_of(model)
         self.letters = model.dimensions[dimension].letters
         names = model.dimensions.vocabulary.names
         self.own_tokens = {i for i, name in enumerate(names) if Dimension(name, "word").letters == self.letters}
+        self.has_place = model.dimensions.feature_mask.clone()
+        """Tokens that stand for some of the text: not the special ones."""
+        unknown: Any = model.tokenizer.unk_token_id
+        if unknown is not None:
+            self.has_place[unknown] = True
         self.texts = self.written_in = self.active_where_written = 0
         self.strengths, self.contributions = Moments(1), Moments(len(self.labels))
         self.triggers: Counter[int | None] = Counter()
@@ -180,8 +186,7 @@ class FeatureCollector:
         if position < 0:
             return None
         token = token_ids[position]
-        stands_for_text = bool(self.model.dimensions.feature_mask[token]) or token == self.model.tokenizer.unk_token_id
-        return token if stands_for_text else None
+        return token if self.has_place[token] else None
 
     def _token_name(self, token: int | None) -> str:
         return WHOLE_TEXT if token is None else self.model.dimensions[token].name

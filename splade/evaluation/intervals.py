@@ -1,4 +1,4 @@
-"""Means with intervals, so that no figure of several runs stands alone."""
+"""Means and shares with intervals, so that no figure stands alone."""
 
 import math
 from collections.abc import Sequence
@@ -47,3 +47,23 @@ def paired_bootstrap(ours: Sequence[bool], theirs: Sequence[bool], rounds: int =
     draws = generator.multinomial(len(difference), counts / len(difference), size=rounds)
     low, high = np.quantile(draws @ kinds / len(difference), [0.025, 0.975])
     return Interval(float(difference.mean()), float(low), float(high), len(difference))
+
+
+def share_interval(
+    parts: Sequence[float], wholes: Sequence[float], rounds: int = 1000, seed: int = 0
+) -> tuple[float, float] | tuple[None, None]:
+    """Ends of the 95 % bootstrap interval of `sum(parts) / sum(wholes)`, one of each per text.
+
+    Texts are drawn, not words: the words of a text stand and fall together. A text without weight says nothing and is
+    left out; fewer than two give no interval.
+
+    Example: parts 1 and 0 of wholes 1 and 1 -> from 0 to 1
+    """
+    part, whole = (np.asarray(values, dtype=float)[np.asarray(wholes) > 0] for values in (parts, wholes))
+    count = len(whole)
+    if count < 2:
+        return None, None
+    generator = np.random.default_rng(seed)
+    draws = (np.bincount(generator.integers(count, size=count), minlength=count) for _ in range(rounds))
+    low, high = np.quantile([draw @ part / (draw @ whole) for draw in draws], [0.025, 0.975])
+    return float(low), float(high)

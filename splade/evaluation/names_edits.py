@@ -12,7 +12,9 @@ A name that rests on a special token cannot be deleted, and fails all three. Eve
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
+from splade.evaluation.intervals import share_interval
 from splade.evaluation.names_model import NamedModel, NamedWord, Probe, Reading, Response, Span
 from splade.evaluation.names_text import SwapWords, replace_word, seeded
 from splade.progress import OnStep, silent
@@ -28,6 +30,9 @@ class Rate:
 
     share: float | None
     count: int
+    low: float | None = None
+    high: float | None = None
+    """Ends of the 95 % interval over texts; None where it is not known."""
 
 
 @dataclass(frozen=True)
@@ -73,12 +78,16 @@ class Claim:
         return abs(response.contribution) <= KEPT * abs(self.word.contribution)
 
 
-def weighed(items: Iterable[tuple[float, bool]]) -> Rate:
-    """Share of the weight that passed. Example: weights 3 (passed) and 1 (not) give 0.75 of 2."""
-    listed = list(items)
-    total = sum(weight for weight, _ in listed)
-    share = sum(weight for weight, passed in listed if passed) / total if total > 0 else None
-    return Rate(share, len(listed))
+def weighed(texts: Iterable[Iterable[tuple[float, bool]]]) -> Rate:
+    """Share of the weight that passed, given the words of each text.
+
+    Example: a text with the weights 3 (passed) and 1 (not) gives 0.75 of 2; one text alone has no interval.
+    """
+    listed = [list(words) for words in texts]
+    wholes = [sum(weight for weight, _ in words) for words in listed]
+    parts = [sum(weight for weight, passed in words if passed) for words in listed]
+    count, total = sum(map(len, listed)), sum(wholes)
+    return Rate(sum(parts) / total, count, *share_interval(parts, wholes)) if total > 0 else Rate(None, count)
 
 
 def claims_of(readings: Sequence[Reading], seed: int) -> list[Claim]:
@@ -89,6 +98,12 @@ def claims_of(readings: Sequence[Reading], seed: int) -> list[Claim]:
         for word in reading.words[:TOP_WORDS]
         if word.contribution != 0
     ]
+
+
+def _rate_of(claims: Iterable[Claim], passes: Callable[[Claim], bool]) -> Rate:
+    """Share of the claims that pass; they come text by text."""
+    by_text = groupby(claims, key=lambda claim: id(claim.reading))
+    return weighed([(claim.weight, passes(claim)) for claim in of_text] for _, of_text in by_text)
 
 
 def _other_place(reading: Reading, word: NamedWord, seed: int) -> Span | None:
@@ -118,9 +133,9 @@ def delete_test(model: NamedModel, readings: Sequence[Reading], seed: int, on_st
         return claim.word.span is not None and span is not None and claim.falls(answer(edit(claim, span)))
 
     return DeleteScores(
-        passed=weighed((claim.weight, passes(claim, claim.word.span)) for claim in claims),
-        shuffled=weighed((claim.weight, passes(claim, claim.other)) for claim in claims if _has_control(claim)),
-        at_special_tokens=weighed((claim.weight, claim.word.span is None) for claim in claims),
+        passed=_rate_of(claims, lambda claim: passes(claim, claim.word.span)),
+        shuffled=_rate_of(filter(_has_control, claims), lambda claim: passes(claim, claim.other)),
+        at_special_tokens=_rate_of(claims, lambda claim: claim.word.span is None),
     )
 
 
@@ -158,8 +173,7 @@ class _Trials:
 
     def rate(self, passes: Callable[[Claim], bool], counts: Callable[[Claim], bool] = lambda _: True) -> Rate:
         """Share of the claims that count and pass; those at special tokens fail."""
-        chosen = [claim for claim in self.claims if counts(claim)]
-        return weighed((claim.weight, claim.word.span is not None and passes(claim)) for claim in chosen)
+        return _rate_of(filter(counts, self.claims), lambda claim: claim.word.span is not None and passes(claim))
 
     def old_falls(self, claim: Claim, own: bool) -> bool:
         text = self._text(claim, own)

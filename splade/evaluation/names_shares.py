@@ -74,33 +74,33 @@ def surroundings_of(model: NamedModel, readings: Sequence[Reading], k: int = NEA
 def own_word_share(readings: Sequence[Reading], surroundings: Sequence[Surroundings]) -> Rate:
     """Share on words that are literally in the text."""
     pairs = zip(readings, surroundings, strict=True)
-    return weighed((abs(w.contribution), around.has_word(w)) for reading, around in pairs for w in reading.words)
+    return weighed([(abs(w.contribution), around.has_word(w)) for w in reading.words] for reading, around in pairs)
 
 
 def neighbourhood_precision(readings: Sequence[Reading], surroundings: Sequence[Surroundings]) -> Rate:
     """Share on words that are in the text, forms of its words, or near neighbours of them."""
     pairs = zip(readings, surroundings, strict=True)
-    return weighed((abs(w.contribution), around.has_near(w)) for reading, around in pairs for w in reading.words)
+    return weighed([(abs(w.contribution), around.has_near(w)) for w in reading.words] for reading, around in pairs)
 
 
 def neighbourhood_chance(readings: Sequence[Reading], surroundings: Sequence[Surroundings], seed: int) -> Rate:
     """The same when each text shows as many words as it does, but drawn from what the other texts show."""
     shown = [word for reading in readings for word in reading.words]
-    random, items, start = np.random.default_rng(seed), [], 0
+    random, texts, start = np.random.default_rng(seed), [], 0
     for reading, around in zip(readings, surroundings, strict=True):
         count = len(reading.words)
         if len(shown) > count:
             drawn = random.integers(len(shown) - count, size=count)
             # Numbers from `start` on skip the text's own words.
             words = [shown[int(i) + count * int(i >= start)] for i in drawn]
-            items += [(abs(word.contribution), around.has_near(word)) for word in words]
+            texts.append([(abs(word.contribution), around.has_near(word)) for word in words])
         start += count
-    return weighed(items)
+    return weighed(texts)
 
 
 def share_of(readings: Sequence[Reading], belongs: Callable[[NamedWord], bool]) -> Rate:
     """Share on words of some kind."""
-    return weighed((abs(word.contribution), belongs(word)) for reading in readings for word in reading.words)
+    return weighed([(abs(word.contribution), belongs(word)) for word in reading.words] for reading in readings)
 
 
 def function_word_share(readings: Sequence[Reading]) -> Rate:

@@ -1,14 +1,16 @@
 """Two models read the same texts; words are matched by name and classes by label, so that the two can be compared."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from splade.evaluation.collect import ReadBatch, read_corpus
-from splade.models.lexical_sae import CLASSIFY, LexicalSAE
+from splade.inference.labels import labels_of
+from splade.models.lexical_sae import LexicalSAE
 from splade.progress import OnStep, silent
 from splade.vocab import DimensionTable
 
@@ -46,14 +48,16 @@ class ModelPair:
 
     def __init__(self, before: LexicalSAE, after: LexicalSAE) -> None:
         self.before, self.after = before, after
-        self.labels = before.labels[CLASSIFY]
-        self.order = _label_order(self.labels, after.labels[CLASSIFY])
+        self.labels = labels_of(before)
+        self.order = _label_order(self.labels, labels_of(after))
         self.names, self._before_words, self._after_words = shared_names(before.dimensions, after.dimensions)
 
     def read(
-        self, texts: Sequence[str], labels: Sequence[int] | None, batch_size: int = 32, on_step: OnStep = silent
+        self, texts: Iterable[str], labels: Iterable[Any] | None, batch_size: int = 32, on_step: OnStep = silent
     ) -> Iterator[PairedBatch]:
         """What both say of the texts, batch after batch."""
+        # Each model reads for itself: from one generator the second would get what the first left.
+        texts = texts if hasattr(texts, "__len__") else list(texts)
         old_batches = read_corpus(self.before, texts, labels, batch_size)
         new_batches = read_corpus(self.after, texts, None, batch_size, on_step)
         for old, new in zip(old_batches, new_batches, strict=True):

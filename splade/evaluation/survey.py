@@ -1,6 +1,6 @@
 """A model seen over a whole corpus, in one pass: the lexicon of each class, how steady its weights are, its regions."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -9,6 +9,7 @@ from splade.evaluation.collect import Collector, collect
 from splade.evaluation.lexicon import Lexicon, LexiconCollector
 from splade.evaluation.regions import RegionSampler
 from splade.evaluation.weff import WeightCollector, WeightSummary, WordWeight
+from splade.inference.labels import labels_of
 from splade.models.lexical_sae import CLASSIFY, LexicalSAE
 from splade.progress import OnStep, silent
 
@@ -32,7 +33,7 @@ class Survey:
 def survey(
     model: LexicalSAE,
     texts: Iterable[Any],
-    labels: Sequence[int] | None = None,
+    labels: Iterable[Any] | None = None,
     *,
     top: int = 20,
     min_count: int = 5,
@@ -43,7 +44,7 @@ def survey(
 
     Example: `survey(model, texts).lexicon.classes[0].speaks_for[0].name`
     """
-    names = model.labels[CLASSIFY]
+    names = labels_of(model)
     shape = len(names), len(model.dimensions)
     words, weights = LexiconCollector(*shape), WeightCollector(*shape)
     head = model.head(CLASSIFY)

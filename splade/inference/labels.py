@@ -1,6 +1,6 @@
-"""Labels as people name them."""
+"""Labels and methods as people name them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from splade.models.lexical_sae import CLASSIFY, LexicalSAE
@@ -31,3 +31,10 @@ def label_index(labels: Sequence[str], label: Any, role: str) -> int:
     if not 0 <= int(label) < len(labels):
         raise ValueError(f"{role} {int(label)} is not the place of a label; there are {len(labels)}: {known}")
     return int(label)
+
+
+def check_method(method: Any, methods: Iterable[str]) -> None:
+    """Refuse a method that is none of these, with the nearest."""
+    names = list(methods)
+    if method not in names:
+        raise ValueError(f"method {method!r} is unknown{did_you_mean(str(method), names)} Choose {', '.join(names)}")

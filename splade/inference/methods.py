@@ -13,8 +13,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from splade.circuits.core import SparseCircuitState
-from splade.mechanistic.attribution import code_identity_error
-from splade.mechanistic.exact import Head, Removal, along_path, attribute_towards, towards
+from splade.mechanistic.attribution import code_identity_error, code_identity_gap
+from splade.mechanistic.exact import Head, Removal, along_path, attribute_only, towards
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,8 @@ def leave_one_out(head: Head, state: SparseCircuitState, direction: Direction, r
 
 def _read_off(state: SparseCircuitState, direction: Direction) -> Shares:
     asked = towards(state, direction)
-    return Shares(attribute_towards(state, direction), asked.b_eff[:, 0], code_identity_error(asked))
+    contributions = attribute_only(asked)
+    return Shares(contributions, asked.b_eff[:, 0], code_identity_gap(asked, 0, contributions))
 
 
 METHODS: dict[str, Method] = {"dla": direct, "leave_one_out": leave_one_out, "path": path}

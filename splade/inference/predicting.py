@@ -49,7 +49,7 @@ def score(model: LexicalSAE, texts: Any, labels: Iterable[Any], batch_size: int 
         if found is _MISSING or label is _MISSING:
             short, long = ("texts", "labels") if found is _MISSING else ("labels", "texts")
             raise ValueError(f"there are only {row} {short} but more {long}; give one label per text")
-        right += found == label_index(known, label, f"label {row}")
+        right += found == label_index(known, label, f"text {row}: label")
     if row < 0:
         raise ValueError("there are no texts to score")
     return right / (row + 1)

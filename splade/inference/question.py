@@ -6,11 +6,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from splade.inference.labels import label_index, labels_of
+from splade.inference.labels import check_method, label_index, labels_of
 from splade.inference.methods import METHODS
 from splade.mechanistic.exact import class_centred, contrast
 from splade.models.lexical_sae import LexicalSAE
-from splade.suggest import did_you_mean
 
 
 @dataclass(frozen=True)
@@ -40,8 +39,7 @@ class Question:
     ) -> "Question":
         """The question in the model's terms; what the model does not have is refused."""
         labels = labels_of(model)
-        if method not in METHODS:
-            raise ValueError(f"method {method!r} is unknown{did_you_mean(method, METHODS)} Choose {', '.join(METHODS)}")
+        check_method(method, METHODS)
         chosen = None if target is None else label_index(labels, target, "target")
         other = None if contrast is None else label_index(labels, contrast, "contrast")
         if chosen is not None and chosen == other:

@@ -56,7 +56,7 @@ def answers(
                     [tokenised.ids[row] for row in rows],
                     [tokenised.tokens_cut[row] for row in rows],
                     batch,
-                    _read(model, batch),
+                    read_batch(model, batch),
                 )
                 made.update(zip(rows, answer(read), strict=True))
         yield from (made[row] for row in range(len(pool)))
@@ -70,14 +70,22 @@ def answers(
 
 def is_one_text(texts: Any) -> bool:
     """Whether this is one text instead of several; what is neither is refused."""
-    if isinstance(texts, bytes | dict) or not isinstance(texts, Iterable):
+    if isinstance(texts, str):
+        return True
+    # A table would give the names of its columns, and an array without dimensions nothing.
+    if isinstance(texts, bytes | dict) or not isinstance(texts, Iterable) or getattr(texts, "ndim", 1) != 1:
         raise ValueError(f"texts is {type(texts).__name__}; give one string, or put your texts in a list")
-    return isinstance(texts, str)
+    return False
 
 
-def _read(model: LexicalSAE, batch: Batch) -> SparseCircuitState:
+@torch.no_grad()
+def read_batch(model: LexicalSAE, batch: Batch) -> SparseCircuitState:
+    """The decisions on a batch; a model whose logits are not numbers is refused, for it decides nothing."""
     device = next(model.parameters()).device
-    return model.read(model.encode_sparse(batch.input_ids.to(device), batch.attention_mask.to(device)))
+    state = model.read(model.encode_sparse(batch.input_ids.to(device), batch.attention_mask.to(device)))
+    if not bool(state.logits.isfinite().all()):
+        raise FloatingPointError("the model's logits are not numbers (NaN or infinity); its weights are damaged")
+    return state
 
 
 def _checked(texts: Any) -> Iterator[str]:

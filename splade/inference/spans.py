@@ -5,10 +5,11 @@ from dataclasses import replace
 from typing import Any
 
 from splade.inference.explaining import explain_batch
+from splade.inference.labels import check_method
 from splade.inference.question import Question
 from splade.inference.reading import ReadTexts, answers, is_one_text
 from splade.mechanistic.exact import attribute_towards
-from splade.mechanistic.span_aggregation import aggregate_subword_attributions
+from splade.mechanistic.span_aggregation import MERGES, aggregate_subword_attributions
 from splade.models.lexical_sae import LexicalSAE
 
 ROUTED = "routed"
@@ -31,6 +32,7 @@ def explain_model_spans(
 
     Example: `explain_model_spans(model, "a funny film")` -> [("a", 0.0), ("funny", 0.83), ("film", -0.02)]
     """
+    check_method(method, (ROUTED, *MERGES))
     question = Question.of(model, target, contrast, "dla", effects=False, places=True)
 
     def routed(read: ReadTexts) -> Iterator[WordScores]:

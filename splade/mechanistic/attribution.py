@@ -59,12 +59,15 @@ def code_identity_error(state: SparseCircuitState) -> Float[Tensor, " B"]:
     worst = torch.zeros_like(state.logits[:, 0])
     for index in range(state.logits.shape[-1]):
         classes = torch.full_like(worst, index, dtype=torch.long)
-        attributions = attribute_code(state, classes, centred=False)
-        total = torch.zeros_like(worst).index_add_(0, state.code.rows, attributions)
-        size = torch.zeros_like(worst).index_add_(0, state.code.rows, attributions.abs())
-        gap = (state.logits[:, index] - total - state.b_eff[:, index]).abs()
-        worst = worst.maximum(gap / size.clamp(min=1))
+        worst = worst.maximum(code_identity_gap(state, index, attribute_code(state, classes, centred=False)))
     return worst
+
+
+def code_identity_gap(state: SparseCircuitState, index: int, attributions: Float[Tensor, " K"]) -> Float[Tensor, " B"]:
+    """`identity_error` of one class, from its attributions in the order of the code."""
+    rows, nothing = state.code.rows, torch.zeros_like(state.logits[:, index])
+    total, size = (nothing.index_add(0, rows, values) for values in (attributions, attributions.abs()))
+    return (state.logits[:, index] - total - state.b_eff[:, index]).abs() / size.clamp(min=1)
 
 
 def identity_error(state: CircuitState) -> Float[Tensor, "*batch"]:

@@ -11,8 +11,10 @@ attribution (with its `b_eff`) and for path attribution (with the logit of the e
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -22,7 +24,7 @@ from transformers import PreTrainedTokenizerBase
 from splade.circuits.sparse_code import SparseCode
 from splade.data.words import Span, TextLayout, lay_out
 from splade.suggest import did_you_mean
-from splade.vocab import Dimension, DimensionTable
+from splade.vocab import DimensionTable
 
 WHOLE_TEXT = "(whole text)"
 
@@ -81,13 +83,14 @@ def score_texts(
     """
     if len(layouts) != len(code):
         raise ValueError(f"the code has {len(code)} texts but there are {len(layouts)} layouts; give one per text")
-    here = [code.text(row) for row in range(len(code))]
-    if parts is None:
-        parts = [winning_parts(code.positions[at], len(layout)) for at, layout in zip(here, layouts, strict=True)]
-    return [
-        score_text(layout, code.ids[at], contributions[at], given, bias, dimensions)
-        for layout, at, given, bias in zip(layouts, here, parts, biases.tolist(), strict=True)
-    ]
+    ids, values, positions = code.ids.tolist(), contributions.tolist(), code.positions.tolist()
+    named = _named(dimensions, chain(ids, *(layout.token_ids for layout in layouts)))
+    bounds, found = code.offsets.tolist(), []
+    for row, (layout, bias) in enumerate(zip(layouts, biases.tolist(), strict=True)):
+        here = slice(bounds[row], bounds[row + 1])
+        placed = _at_winners(layout, positions[here]) if parts is None else _by_parts(layout, parts[row])
+        found.append(_text_scores(layout, ids[here], values[here], placed, bias, named))
+    return found
 
 
 def score_text(
@@ -109,24 +112,19 @@ def score_text(
     Example: `bad film` where `awful` (+2, an expansion) won at `bad` and `film` (-0.5) at [CLS] gives the words
     bad 2, film 0, and the whole text -0.5.
     """
-    features = [dimensions[i] for i in ids.tolist()]
-    token_names = [dimensions[i].letters for i in layout.token_ids]
-    shares = _shares(parts, len(layout))
-    values = contributions.detach().to(shares)
-    *words, whole_text = _rows(layout, token_names, shares, values, features)
-    return TextScores(tuple(words), whole_text, bias)
+    entries: list[int] = ids.tolist()
+    named = _named(dimensions, chain(entries, layout.token_ids))
+    return _text_scores(layout, entries, contributions.tolist(), _by_parts(layout, parts), bias, named)
 
 
 def winning_parts(positions: Int[Tensor, " K"], length: int) -> Float[Tensor, "L K"]:
     """All of an entry at the token that won it; nothing anywhere where the position is -1.
 
+    `score_texts` gets the same result without this matrix.
+
     Example: positions [1, -1], length 2 -> [[0, 0], [1, 0]]
     """
-    if bool((positions >= length).any()):
-        raise ValueError(
-            f"a word was won by token {int(positions.max())}, but the text has {length} tokens; "
-            "give the layout of the very text that was encoded"
-        )
+    _check_winners(positions.tolist(), length)
     return (torch.arange(length, device=positions.device)[:, None] == positions).double()
 
 
@@ -146,8 +144,8 @@ def aggregate_subword_attributions(
 
     Example: `un` +0.8 and `##happy` -0.7 make `unhappy` 0.1 by sum and 0.8 by max_abs.
     """
-    if method not in _METHODS:
-        raise ValueError(f"method {method!r} is unknown{did_you_mean(method, _METHODS)} Choose 'sum' or 'max_abs'")
+    if method not in MERGES:
+        raise ValueError(f"method {method!r} is unknown{did_you_mean(method, MERGES)} Choose 'sum' or 'max_abs'")
     if attribution_scores.dim() == 2 and len(attribution_scores) != len(token_ids):
         raise ValueError(
             f"attribution_scores has {len(attribution_scores)} positions but there are {len(token_ids)} tokens"
@@ -160,7 +158,7 @@ def aggregate_subword_attributions(
     for word, score in zip(layout.token_words, scores, strict=True):
         if word is not None:
             of_word[word].append(score)
-    merge = _METHODS[method]
+    merge = MERGES[method]
     return [(layout.written(span), merge(values)) for span, values in zip(layout.word_spans, of_word, strict=True)]
 
 
@@ -168,7 +166,8 @@ def _largest(values: Sequence[float]) -> float:
     return max(values, key=abs)
 
 
-_METHODS: dict[str, Callable[[Sequence[float]], float]] = {"sum": math.fsum, "max_abs": _largest}
+MERGES: dict[str, Callable[[Sequence[float]], float]] = {"sum": math.fsum, "max_abs": _largest}
+"""How the scores of a word's subwords become one."""
 
 
 def _shares(parts: Float[Tensor, "L K"], length: int) -> Float[Tensor, "L1 K"]:
@@ -184,32 +183,77 @@ def _shares(parts: Float[Tensor, "L K"], length: int) -> Float[Tensor, "L1 K"]:
     return torch.cat([given / total.where(has_place, 1.0), ~has_place[None]])
 
 
-def _rows(
-    layout: TextLayout,
-    token_names: Sequence[str],
-    shares: Float[Tensor, "L1 K"],
-    values: Float[Tensor, " K"],
-    features: Sequence[Dimension],
-) -> list[SpanScore]:
-    """A row for each word of the layout, and at the end the row of the whole text."""
+class _Share(NamedTuple):
+    """How much of an entry of the code belongs to a row of the result."""
+
+    row: int
+    entry: int
+    size: float
+
+
+def _by_parts(layout: TextLayout, parts: Float[Tensor, "L K"]) -> list[_Share]:
+    """Where entries that several tokens gave belong."""
+    shares = _shares(parts, len(layout))
+    index = torch.tensor([*_row_of_token(layout), len(layout.word_spans)])
+    of_row = shares.new_zeros(len(layout.word_spans) + 1, shares.shape[1]).index_add_(0, index, shares)
+    rows, entries = of_row.nonzero(as_tuple=True)
+    return [_Share(*each) for each in zip(rows.tolist(), entries.tolist(), of_row[rows, entries].tolist(), strict=True)]
+
+
+def _at_winners(layout: TextLayout, positions: Sequence[int]) -> list[_Share]:
+    """Where entries that one token won belong."""
+    _check_winners(positions, len(layout))
+    # A position of -1 finds the row of the whole text.
+    rows = [*_row_of_token(layout), len(layout.word_spans)]
+    return [_Share(rows[position], entry, 1.0) for entry, position in enumerate(positions)]
+
+
+def _check_winners(positions: Sequence[int], length: int) -> None:
+    last = max(positions, default=-1)
+    if last >= length:
+        raise ValueError(
+            f"a word was won by token {last}, but the text has {length} tokens; "
+            "give the layout of the very text that was encoded"
+        )
+
+
+def _row_of_token(layout: TextLayout) -> list[int]:
     whole = len(layout.word_spans)
-    row_of_token = [whole if word is None else word for word in layout.token_words]
-    index = torch.tensor([*row_of_token, whole])
-    of_row = shares.new_zeros(whole + 1, shares.shape[1]).index_add_(0, index, shares)
+    return [whole if word is None else word for word in layout.token_words]
+
+
+class _Named(NamedTuple):
+    name: str
+    letters: str
+
+
+def _named(dimensions: DimensionTable, ids: Iterable[int]) -> dict[int, _Named]:
+    """Each of these dimensions, spelled once."""
+    return {i: _Named(dimension.name, dimension.letters) for i in set(ids) for dimension in (dimensions[i],)}
+
+
+def _text_scores(
+    layout: TextLayout,
+    ids: Sequence[int],
+    contributions: Sequence[float],
+    placed: Iterable[_Share],
+    bias: float,
+    named: Mapping[int, _Named],
+) -> TextScores:
+    """A row for each word of the layout, and at the end the row of the whole text."""
     texts = [layout.written(span) for span in layout.word_spans]
     # What stands anywhere in the text is no expansion of the whole text.
     written = [*({text.casefold()} for text in texts), {text.casefold() for text in texts}]
-    for row, name in zip(row_of_token, token_names, strict=True):
-        written[row].add(name)
-        written[whole].add(name)
+    for row, token in zip(_row_of_token(layout), layout.token_ids, strict=True):
+        written[row].add(named[token].letters)
+        written[-1].add(named[token].letters)
     said: list[list[RoutedFeature]] = [[] for _ in written]
-    rows, entries = of_row.nonzero(as_tuple=True)
-    amounts = of_row[rows, entries] * values[entries]
-    letters = [feature.letters for feature in features]
-    for row, entry, amount in zip(rows.tolist(), entries.tolist(), amounts.tolist(), strict=True):
-        said[row].append(RoutedFeature(features[entry].name, amount, letters[entry] not in written[row]))
+    for row, entry, size in placed:
+        name, letters = named[ids[entry]]
+        said[row].append(RoutedFeature(name, size * contributions[entry], letters not in written[row]))
     spans = [*layout.word_spans, (0, len(layout.text))]
-    return [_span_score(*row) for row in zip([*texts, WHOLE_TEXT], spans, said, strict=True)]
+    *words, whole_text = (_span_score(*row) for row in zip([*texts, WHOLE_TEXT], spans, said, strict=True))
+    return TextScores(tuple(words), whole_text, bias)
 
 
 def _span_score(text: str, span: Span, said: Sequence[RoutedFeature]) -> SpanScore:

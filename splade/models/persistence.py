@@ -78,8 +78,11 @@ def require_saveable(folder: str | Path) -> Path:
     return target
 
 
-def save_pretrained(model: LexicalSAE, folder: str | Path) -> Path:
-    """Write the model to a folder, whole or not at all; an older model in that place is replaced."""
+def save_pretrained(model: LexicalSAE, folder: str | Path, attached: Mapping[str, str] | None = None) -> Path:
+    """Write the model to a folder, whole or not at all; an older model in that place is replaced.
+
+    `attached` are texts to keep beside the weights, by file name, hashed like them.
+    """
     target = require_saveable(folder)
     if odd := next((n for n, t in _named_tensors(model).items() if t.dtype not in SAVED_DTYPES), None):
         raise ValueError(f"tensor {odd!r} is not in single precision; call model.float() before saving")
@@ -88,6 +91,9 @@ def save_pretrained(model: LexicalSAE, folder: str | Path) -> Path:
     try:
         save_file(_named_tensors(model), work / WEIGHTS, metadata={"format": "pt"})
         model.tokenizer.save_pretrained(work)
+        for name, text in (attached or {}).items():
+            with (work / name).open("x", encoding="utf-8") as file:
+                file.write(text)
         saved = SavedModel(
             format_version=FORMAT_VERSION,
             written_by=splade.__version__,

@@ -35,7 +35,7 @@ def anchored() -> Recipe:
         head_rate=10.0,
         gate_rate=50.0,
         count=CountConstraint.Config(),
-        label_smoothing=0.0,
+        label_smoothing=0.1,
         optimiser=AdamWEMA.Config(schedule="linear", ema=None),
         controller=GECOController.RelativeConfig(),
         objective=Objective.Config(

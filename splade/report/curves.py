@@ -8,6 +8,8 @@ from typing import Any
 from splade.report.picture import Picture
 from splade.report.svg import Axis, Series, line_chart
 
+WIDTH, HEIGHT = 420, 270
+"""Small, so that letters can be read on a phone without scrolling."""
 POINTS = 40
 """Steps are averaged in so many groups of about one size: single batches jump too much to see where a run goes."""
 CHARTS: dict[str, dict[str, str]] = {
@@ -33,7 +35,8 @@ def training_curves(records: Iterable[Mapping[str, Any]]) -> tuple[Picture, ...]
         found = [_smoothed(name, _points(steps, key)) for key, name in lines.items()]
         found += [_line(VALIDATION, _points(validations, key)) for key in lines]
         if shown := [line for line in found if len(line.x)]:
-            drawn.append(Picture(title, line_chart(title, Axis("step"), Axis(""), shown), _told(title, shown)))
+            chart = line_chart(title, Axis("step"), Axis(""), shown, width=WIDTH, height=HEIGHT)
+            drawn.append(Picture(title, chart, _told(title, shown)))
     return tuple(drawn)
 
 

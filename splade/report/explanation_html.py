@@ -9,7 +9,8 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from splade.explanation import Explanation, SpanContribution
-from splade.report.explanation_steps import question, remainder
+from splade.report.explanation_steps import METHODS, question, remainder
+from splade.report.removal import changes_decision, effect
 
 FOR, AGAINST = "51, 102, 204", "217, 72, 15"
 """Blue and orange, told apart by nearly every eye."""
@@ -32,6 +33,7 @@ def explanation_html(explanation: Explanation, top: int = 12) -> str:
             has_places=any(word.is_expansion is not None for word in words),
             has_effects=any(word.without is not None for word in words),
             colour=lambda amount: FOR if amount > 0 else AGAINST,
+            changes_decision=changes_decision,
         )
     )
 
@@ -59,7 +61,7 @@ def templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["signed"] = _signed
+    environment.filters |= {"signed": _signed, "effect": effect, "method": METHODS.__getitem__}
     return environment
 
 

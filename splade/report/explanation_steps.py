@@ -5,6 +5,13 @@ from dataclasses import dataclass
 from splade.explanation import Explanation
 from splade.report.limits import REMAINDERS
 
+METHODS = {
+    "dla": "what each word adds to the logit here",
+    "path": "what each word adds on the way from the empty text",
+    "leave_one_out": "what removing each word alone takes away",
+}
+"""What the numbers are, by method."""
+
 
 @dataclass(frozen=True)
 class Sum:

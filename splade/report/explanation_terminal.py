@@ -6,15 +6,20 @@ from rich.table import Table
 from rich.text import Text
 
 from splade.explanation import Explanation, SpanContribution, WordContribution
+from splade.report.by_width import ByWidth
 from splade.report.explanation_steps import question, remainder
 from splade.report.printable import shown
+from splade.report.removal import changes_decision, effect
 
-BAR_WIDTH = 20
+BAR_WIDTH, SHORTEST_BAR = 20, 6
+OTHER_COLUMNS = 56
+"""Letters that the columns beside the bars take; bars get what is left, and none where it is too little."""
 FOR, AGAINST = "green", "red"
+ROOM_FOR_PLACES = 44
+"""Letters in a line from which on there is room for the words of the text that words were read from."""
 MARKED = 0.15
 """Words of the text are marked from this share of the strongest one's score on."""
 NAMED_SPANS = 6
-SWITCHED = "*"
 
 
 def explanation_panel(explanation: Explanation, top: int = 8, labelled: str | None = None) -> Panel:
@@ -29,7 +34,8 @@ def explanation_panel(explanation: Explanation, top: int = 8, labelled: str | No
         parts.append(_strongest_spans(explanation.spans))
     if not explanation.words:
         parts.append(Text("no word is active: this is the bias alone", style="yellow"))
-    parts += [words_table(explanation, top), *(Text(shown(line), style="dim") for line in explanation.not_explained)]
+    parts.append(ByWidth(lambda width: words_table(explanation, top, width)))
+    parts += [Text(shown(line), style="dim") for line in explanation.not_explained]
     return Panel(Group(*parts), title=title, title_align="left", padding=(0, 1))
 
 
@@ -56,22 +62,26 @@ def _strongest_spans(spans: tuple[SpanContribution, ...]) -> Text:
     return Text("in the text: " + (", ".join(named) or "no word speaks by itself"), style="dim")
 
 
-def words_table(explanation: Explanation, top: int) -> Table:
+def words_table(explanation: Explanation, top: int, width: int) -> Table:
     """The strongest words, the others by side, the bias, and the sum that is the decision."""
     named = explanation.words[:top]
-    has_places = any(word.is_expansion is not None for word in named)
+    has_places = width >= ROOM_FOR_PLACES and any(word.is_expansion is not None for word in named)
     has_effects = any(word.without is not None for word in named)
+    bar_width = min(BAR_WIDTH, width - OTHER_COLUMNS)
+    has_bars = bar_width >= SHORTEST_BAR
     table = Table(box=None, padding=(0, 1), show_header=has_places or has_effects, header_style="dim")
-    table.add_column("word", justify="right", overflow="fold")
+    table.add_column("word", justify="right", overflow="fold", min_width=10)
     table.add_column("says", justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
+    if has_bars:
+        table.add_column("", no_wrap=True)
     if has_places:
-        table.add_column("read from", overflow="fold")
+        table.add_column("read from", overflow="fold", min_width=4)
     if has_effects:
-        table.add_column("without it", justify="left")
+        table.add_column("without it", justify="left", overflow="fold", min_width=6)
     longest = max((abs(word.contribution) for word in named), default=1.0) or 1.0
     for word in named:
-        cells: list[RenderableType] = [Text(shown(word.word)), f"{word.contribution:+.2f}", _bar(word, longest)]
+        cells: list[RenderableType] = [Text(shown(word.word)), f"{word.contribution:+.2f}"]
+        cells += [_bar(word, bar_width / longest)] if has_bars else []
         cells += [_read_from(explanation.text, word)] if has_places else []
         cells += [_without(explanation, word)] if has_effects else []
         table.add_row(*cells)
@@ -81,8 +91,8 @@ def words_table(explanation: Explanation, top: int) -> Table:
     return table
 
 
-def _bar(word: WordContribution, longest: float) -> Text:
-    length = max(1, round(BAR_WIDTH * abs(word.contribution) / longest))
+def _bar(word: WordContribution, scale: float) -> Text:
+    length = max(1, round(scale * abs(word.contribution)))
     return Text("█" * length, style=FOR if word.contribution > 0 else AGAINST)
 
 
@@ -94,10 +104,8 @@ def _read_from(text: str, word: WordContribution) -> Text:
 
 
 def _without(explanation: Explanation, word: WordContribution) -> Text:
-    """How the sum changes without the word; whether hidden units switch, and the label if it changes."""
-    if word.without is None:
-        return Text()
-    cell = Text(f"{-word.without:+.2f}{SWITCHED if word.region_changed else ''}")
-    if word.label_without != explanation.label:
+    """How the sum changes without the word, and the label if it changes."""
+    cell = Text(effect(word))
+    if changes_decision(word, explanation):
         cell.append(f" {shown(str(word.label_without))}", style="bold yellow")
     return cell

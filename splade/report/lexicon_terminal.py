@@ -1,22 +1,30 @@
-"""A model over a corpus, and two models beside each other, in the terminal.
+"""A model over a corpus in the terminal: the words of each class, its regions, and the page of one word.
 
 Everything is shown from plain data, as the `as_dict` of the evaluation writes it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from itertools import islice
 from typing import Any
 
 from rich.console import Group, RenderableType
+from rich.padding import Padding
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from splade.report.by_width import ByWidth
 from splade.report.explanation_terminal import AGAINST, FOR
 from splade.report.printable import shown
 from splade.report.terminal import figures_table
 
 Data = Mapping[str, Any]
 CLEAR, UNCLEAR = "", "dim"
+COLUMNS = ("mean", "±", "texts", "strength", "weight", "spread", "same sign")
+LEGEND = "mean contribution over the texts of the class, ± half its 95 % interval; trust rare words little"
+WIDE = 74
+"""Letters in a line from which on there is room for how the weights vary."""
 
 
 def survey_view(survey: Data, labels: Sequence[str] | None = None) -> Group:
@@ -24,23 +32,27 @@ def survey_view(survey: Data, labels: Sequence[str] | None = None) -> Group:
     parts: list[RenderableType] = []
     for own in survey["lexicon"]["classes"]:
         if labels is None or own["label"] in labels:
-            parts.append(_class_table(own, survey["weights"].get(own["label"], {})))
-    parts.append(Text("± is half the 95 % interval of the mean; words in grey are rare, trust them little", "dim"))
-    parts.append(figures_table(*_steadiness_figures(survey["steadiness"])))
+            parts.append(ByWidth(partial(_class_table, own, survey["weights"].get(own["label"], {}))))
+    parts.append(
+        Text("mean contribution over the texts of the class, ± half its 95 % interval; trust rare words little", "dim")
+    )
+    if survey["steadiness"]["words"]:
+        parts.append(figures_table(*_steadiness_figures(survey["steadiness"])))
     if survey["atlas"] is not None:
         parts.append(_atlas_view(survey["atlas"], labels))
     return Group(*parts)
 
 
-def _class_table(own: Data, weights: Mapping[str, Data]) -> Table:
+def _class_table(own: Data, weights: Mapping[str, Data], width: int) -> Table:
     title = f"{shown(own['label'])}: {own['texts']} texts"
     table = Table(title=Text(title, style="bold"), title_justify="left", box=None, padding=(0, 2, 0, 0))
-    table.add_column("word")
-    for column in ("contribution", "±", "texts", "strength", "weight", "spread", "same sign"):
+    table.add_column("word", overflow="fold")
+    for column in COLUMNS if width >= WIDE else COLUMNS[:3]:
         table.add_column(column, justify="right")
     for side, style in (("speaks_for", FOR), ("speaks_against", AGAINST)):
         for word in own[side]:
-            table.add_row(*_word_cells(word, weights.get(word["name"]), style))
+            cells = _word_cells(word, weights.get(word["name"]), style)
+            table.add_row(*islice(cells, len(table.columns)))
     if not table.row_count:
         table.add_row(Text("no word speaks for or against it", style="yellow"))
     return table
@@ -48,9 +60,9 @@ def _class_table(own: Data, weights: Mapping[str, Data]) -> Table:
 
 def _word_cells(word: Data, weight: Data | None, style: str) -> Iterator[Text]:
     tone = UNCLEAR if word["is_rare"] else CLEAR
-    yield Text(shown(word["name"]), style=tone)
+    yield Text(shown(word["name"]) + (" (rare)" if word["is_rare"] else ""), style=tone)
     yield Text(f"{word['contribution']:+.3f}", style=UNCLEAR if word["is_rare"] else style)
-    yield Text(_reach(word["contribution"], word["high"]), style="dim")
+    yield Text(reach(word["contribution"], word["high"]), style="dim")
     yield Text(f"{word['frequency']:.0%}", style=tone)
     yield Text(f"{word['strength']:.2f}", style=tone)
     if weight is not None:
@@ -59,7 +71,7 @@ def _word_cells(word: Data, weight: Data | None, style: str) -> Iterator[Text]:
         yield Text(f"{weight['same_sign']:.0%}", style=tone)
 
 
-def _reach(mean: float, high: float | None) -> str:
+def reach(mean: float, high: float | None) -> str:
     return "–" if high is None else f"{high - mean:.3f}"
 
 
@@ -79,16 +91,16 @@ def _atlas_view(atlas: Data, labels: Sequence[str] | None) -> Group:
         ("groups", str(len(atlas["groups"])), f"cover {atlas['coverage']:.0%}; linear models decide alike in "
          f"{atlas['agreement']:.1%}"),
     ]  # fmt: skip
-    table = Table("group", "texts", "regions", "decides alike", "margin R²", "label", "words", box=None)
+    parts: list[RenderableType] = [figures_table("Regions: linear models that the model is made of", rows)]
     for number, group in enumerate(atlas["groups"], 1):
-        figures = [str(number), f"{group['share']:.0%}", str(group["regions"]), f"{group['agreement']:.1%}"]
-        figures.append("–" if group["margin_r2"] is None else f"{group['margin_r2']:.2f}")
+        margin = "–" if group["margin_r2"] is None else f"{group['margin_r2']:.2f}"
+        told = f"{group['share']:.0%} of the texts, regions {group['regions']}, decides alike {group['agreement']:.1%}"
+        parts.append(Text.assemble((f"group {number}: ", "bold"), f"{told}, margin R² {margin}"))
         for label, words in group["words"].items():
-            if labels is None or label in labels:
+            if words and (labels is None or label in labels):
                 listed = ", ".join(f"{word['name']} {word['weight']:+.2f}" for word in words)
-                table.add_row(*figures, Text(shown(label)), Text(shown(listed)))
-                figures = [""] * len(figures)
-    return Group(figures_table("Regions: linear models that the model is made of", rows), table)
+                parts.append(Padding(Text(shown(f"{label}: {listed}")), (0, 0, 0, 2)))
+    return Group(*parts)
 
 
 def feature_panel(page: Data) -> Panel:
@@ -101,7 +113,7 @@ def feature_panel(page: Data) -> Panel:
     pushes = Table("speaks for", "mean where active", "±", box=None)
     for label, push in page["pushes"].items():
         value = Text(f"{push['mean']:+.3f}", style=FOR if push["mean"] > 0 else AGAINST)
-        pushes.add_row(Text(shown(label)), value, Text(_reach(push["mean"], push["high"]), style="dim"))
+        pushes.add_row(Text(shown(label)), value, Text(reach(push["mean"], push["high"]), style="dim"))
     if page["active_in"]:
         triggers = ", ".join(f"{shown(trigger['token'])} {trigger['share']:.0%}" for trigger in page["triggers"])
         parts += [pushes, Text.assemble("set off by: ", (triggers, "bold"))]
@@ -121,59 +133,6 @@ def _firing_line(firing: Data) -> Text:
         # Said again in words: where there is no colour, nothing is marked.
         (f"  | {shown(firing['trigger'])} → {shown(firing['predicted'])}", "dim"),
     )
-
-
-def diff_view(diff: Data) -> Group:
-    """What each class gained and lost, and the flips with the words behind them."""
-    rows = [("flipped", str(diff["flipped"]), f"of {diff['texts']} texts")]
-    if diff["only_before"] or diff["only_after"]:
-        words = f"only the first has {diff['only_before']}, only the second {diff['only_after']}"
-        rows.append(("vocabulary", "differs", f"{words}; matched by name"))
-    if diff["accuracy"] is not None:
-        found = diff["accuracy"]
-        change = f"before {found['before']:.1%}; {found['fixed']} fixed, {found['broken']} broken"
-        rows.append(("accuracy", f"{found['after']:.1%}", change))
-    for was, counts in diff["flips_between"].items():
-        rows += [("", str(count), f"from {shown(was)} to {shown(now)}") for now, count in counts.items()]
-    parts: list[RenderableType] = [figures_table("The second model beside the first", rows)]
-    parts += [_change_table(own) for own in diff["classes"]]
-    parts += [_flip_panel(flip) for flip in diff["flips"]]
-    return Group(*parts)
-
-
-def _change_table(own: Data) -> Table:
-    title = f"{shown(own['label'])}: {own['texts']} texts"
-    table = Table(title=Text(title, style="bold"), title_justify="left", box=None, padding=(0, 2, 0, 0))
-    table.add_column("word")
-    for column in ("before", "after", "difference", "±", "texts"):
-        table.add_column(column, justify="right")
-    for side, style in (("gained", FOR), ("lost", AGAINST)):
-        for word in own[side]:
-            tone = CLEAR if word["is_clear"] else UNCLEAR
-            table.add_row(
-                Text(shown(word["name"]), style=tone),
-                Text(f"{word['before']:+.3f}", style=tone),
-                Text(f"{word['after']:+.3f}", style=tone),
-                Text(f"{word['difference']:+.3f}", style=style if word["is_clear"] else UNCLEAR),
-                Text(_reach(word["difference"], word["high"]), style="dim"),
-                Text(str(word["count"]), style=tone),
-            )
-    if not table.row_count:
-        table.add_row(Text("no word changed", style="yellow"))
-    return table
-
-
-def _flip_panel(flip: Data, top: int = 5) -> Panel:
-    title = Text(f"{shown(flip['before'])} → {shown(flip['after'])}", style="bold")
-    words = Table.grid(padding=(0, 1))
-    for word in flip["words"][:top]:
-        words.add_row(Text(shown(word["name"])), f"{word['before']:+.2f} → {word['after']:+.2f}")
-    rest = flip["other_words"] + sum(word["difference"] for word in flip["words"][top:])
-    words.add_row(Text("other words", style="dim"), f"{rest:+.2f}")
-    words.add_row(Text("bias", style="dim"), f"{flip['bias']:+.2f}")
-    change = f"{flip['margin_before']:+.2f} → {flip['margin_after']:+.2f}"
-    words.add_row(Text("margin of the new label", style="bold"), change)
-    return Panel(Group(Text(shown(flip["text"]), style="italic"), words), title=title, title_align="left")
 
 
 def _share(value: float | None) -> str:

@@ -1,6 +1,7 @@
 """What an explanation leaves out, in sentences."""
 
 from splade.explanation import Explanation
+from splade.report.removal import MARK, is_marked
 
 REMAINDERS = {
     "dla": "bias at this input",
@@ -42,10 +43,12 @@ def _about_removal(explanation: Explanation) -> list[str]:
     changes = explanation.region_changes
     if changes is None:
         return ["What would happen without each word was not asked for; a contribution is not the effect of removal."]
-    if changes == 0:
+    if changes == 0 and explanation.method == "dla":
         return ["No single removal switches a hidden unit: what a word contributes is what its removal takes away."]
     gap = max(abs(word.contribution - (word.without or 0.0)) for word in explanation.words)
+    marked = sum(map(is_marked, explanation.words))
+    clearly = f"clearly (over a tenth) for {f'{marked} ({MARK})' if marked else 'none'}"
     return [
-        f"{changes} of {len(explanation.words)} single removals switch hidden units (*), so that what a word "
-        f"contributes is not what its removal takes away. The two differ by up to {gap:.2f}."
+        f"{changes} of {len(explanation.words)} single removals switch hidden units. What removals take away differs "
+        f"from what the words say by up to {gap:.2f}, and {clearly}."
     ]

@@ -20,6 +20,7 @@ from splade.explanation import Explanation
 from splade.report.explanation_html import highlighted_pieces, templates
 from splade.report.explanation_steps import question, remainder
 from splade.report.picture import Picture
+from splade.report.removal import changes_decision, told_of_decision
 from splade.report.waterfall import waterfall
 
 TINTS = 5
@@ -102,6 +103,8 @@ def _shown_text(example: Example) -> dict[str, Any]:
         "waterfall": Picture("What adds up to the decision", waterfall(why, WORDS), told),
         "has_places": any(word.is_expansion is not None for word in named),
         "has_effects": any(word.without is not None for word in named),
+        "has_changes": any(changes_decision(word, why) for word in named),
+        "decision": told_of_decision(why),
     }
 
 

@@ -9,13 +9,24 @@ from dataclasses import dataclass
 from html import escape
 
 WIDTH, HEIGHT = 640, 360
-LEFT, RIGHT, TOP, BOTTOM = 64, 150, 40, 48
+LEFT, RIGHT, BOTTOM = 56, 20, 48
+TITLE = 20
+"""Where the title's line stands."""
+LEGEND, SAMPLE, LETTER = 18, 36, 7.0
+"""Height of the legend's rows, room for the piece of line before a name, and for each of its letters."""
 COLOURS = ("#3366cc", "#d9480f", "#2b8a3e", "#9c36b5", "#b08900", "#0b7285", "#c2255c", "#495057")
+ON_DARK = ("#8fb0ff", "#ff9d66", "#69db7c", "#da77f2", "#ffd43b", "#3bc9db", "#f783ac", "#adb5bd")
 DASHES = ("", "6 3", "2 3", "8 3 2 3")
 STYLE = (
     "text{font:12px system-ui,sans-serif;fill:#222}.title{font-size:14px;font-weight:600}"
     ".axis{stroke:#888;stroke-width:1}.grid{stroke:#ccc;stroke-width:.5}"
     "@media(prefers-color-scheme:dark){text{fill:#ddd}.grid{stroke:#444}}"
+)
+LINES = (
+    "".join(f".line{i}{{color:{colour}}}" for i, colour in enumerate(COLOURS))
+    + "@media(prefers-color-scheme:dark){"
+    + "".join(f".line{i}{{color:{colour}}}" for i, colour in enumerate(ON_DARK))
+    + "}"
 )
 
 
@@ -37,23 +48,46 @@ class Axis:
     """Whether equal steps are equal factors; values must be positive then."""
 
 
-def line_chart(title: str, x_axis: Axis, y_axis: Axis, series: Sequence[Series]) -> str:
-    """A line chart with markers and a legend, as one `<svg>` element."""
+def line_chart(
+    title: str, x_axis: Axis, y_axis: Axis, series: Sequence[Series], *, width: int = WIDTH, height: int = HEIGHT
+) -> str:
+    """A line chart with markers and a legend, as one `<svg>` element.
+
+    Letters keep their size in the drawing: a chart for small screens has a smaller `width`.
+    """
     lines = [line for line in series if len(line.x)]
     if not lines:
         raise ValueError(f"chart {title!r} has no points to draw")
-    across = _Scale(x_axis, [v for line in lines for v in line.x], LEFT, WIDTH - RIGHT)
-    up = _Scale(y_axis, [v for line in lines for v in line.y], HEIGHT - BOTTOM, TOP)
+    places = legend_places([line.name for line in lines], width - LEFT - RIGHT)
+    top = TITLE + LEGEND * (places[-1][1] + 1) + (28 if y_axis.label else 16)
+    across = _Scale(x_axis, [v for line in lines for v in line.x], LEFT, width - RIGHT)
+    up = _Scale(y_axis, [v for line in lines for v in line.y], height - BOTTOM, top)
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img">',
         f"<title>{xml_text(title)}</title>",
-        f"<style>{STYLE}</style>",
-        f'<text class="title" x="{LEFT}" y="20">{xml_text(title)}</text>',
+        f"<style>{STYLE}{LINES}</style>",
+        f'<text class="title" x="{LEFT}" y="{TITLE}">{xml_text(title)}</text>',
         *_axes(across, up),
     ]
-    for number, line in enumerate(lines):
-        parts += _line(line, number, across, up)
+    for number, (line, place) in enumerate(zip(lines, places, strict=True)):
+        parts += _line(line, number, place, across, up)
     return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def legend_places(names: Sequence[str], width: float) -> list[tuple[float, int]]:
+    """Where each name of a legend begins and in which row, as many in a row as have room; one has always room.
+
+    Example: two names of ten letters in 200 pixels -> `[(0.0, 0), (0.0, 1)]`
+    """
+    places: list[tuple[float, int]] = []
+    at, row = 0.0, 0
+    for name in names:
+        needed = SAMPLE + LETTER * len(name)
+        if at and at + needed > width:
+            at, row = 0.0, row + 1
+        places.append((at, row))
+        at += needed
+    return places
 
 
 class _Scale:
@@ -95,32 +129,35 @@ def _log_ticks(values: Sequence[float]) -> list[float]:
 
 
 def _axes(across: _Scale, up: _Scale) -> list[str]:
-    bottom, right = HEIGHT - BOTTOM, WIDTH - RIGHT
-    parts = [f'<path class="axis" fill="none" d="M{LEFT} {TOP}V{bottom}H{right}"/>']
+    left, right, bottom, top = across.start, across.end, up.start, up.end
+    parts = [f'<path class="axis" fill="none" d="M{left} {top}V{bottom}H{right}"/>']
     for tick in up.ticks:
         y = up(tick)
-        parts.append(f'<path class="grid" d="M{LEFT} {y}H{right}"/>')
-        parts.append(f'<text x="{LEFT - 6}" y="{y + 4}" text-anchor="end">{short_number(tick)}</text>')
+        parts.append(f'<path class="grid" d="M{left} {y}H{right}"/>')
+        parts.append(f'<text x="{left - 6}" y="{y + 4}" text-anchor="end">{short_number(tick)}</text>')
     for tick in across.ticks:
         parts.append(f'<text x="{across(tick)}" y="{bottom + 16}" text-anchor="middle">{short_number(tick)}</text>')
     parts.append(
-        f'<text x="{(LEFT + right) / 2}" y="{HEIGHT - 8}" text-anchor="middle">{xml_text(across.axis.label)}</text>'
+        f'<text x="{(left + right) / 2}" y="{bottom + 40}" text-anchor="middle">{xml_text(across.axis.label)}</text>'
     )
-    parts.append(f'<text x="{LEFT}" y="{TOP - 6}">{xml_text(up.axis.label)}</text>')
+    parts.append(f'<text x="{left}" y="{top - 8}">{xml_text(up.axis.label)}</text>')
     return parts
 
 
-def _line(line: Series, number: int, across: _Scale, up: _Scale) -> list[str]:
-    colour, dash = COLOURS[number % len(COLOURS)], DASHES[number // len(COLOURS) % len(DASHES)]
+def _line(line: Series, number: int, place: tuple[float, int], across: _Scale, up: _Scale) -> list[str]:
+    look, dash = f"line{number % len(COLOURS)}", DASHES[number // len(COLOURS) % len(DASHES)]
     points = sorted((across(x), up(y)) for x, y in zip(line.x, line.y, strict=True))
     path = " ".join(f"{x},{y}" for x, y in points)
-    legend = TOP + 8 + 18 * number
+    x, y = LEFT + place[0], TITLE + LEGEND * (place[1] + 1)
+    drawn = f'stroke="currentColor" stroke-width="2" stroke-dasharray="{dash}"'
     name = xml_text(line.name)
     return [
-        f'<polyline fill="none" stroke="{colour}" stroke-width="2" stroke-dasharray="{dash}" points="{path}"/>',
-        *(f'<circle cx="{x}" cy="{y}" r="3" fill="{colour}"><title>{name}</title></circle>' for x, y in points),
-        f'<path stroke="{colour}" stroke-width="2" stroke-dasharray="{dash}" d="M{WIDTH - RIGHT + 12} {legend}h18"/>',
-        f'<text x="{WIDTH - RIGHT + 36}" y="{legend + 4}">{name}</text>',
+        f'<g class="{look}">',
+        f'<polyline fill="none" {drawn} points="{path}"/>',
+        *(f'<circle cx="{a}" cy="{b}" r="3" fill="currentColor"><title>{name}</title></circle>' for a, b in points),
+        f'<path {drawn} d="M{x} {y}h18"/>',
+        f'<text x="{x + 24}" y="{y + 4}">{name}</text>',
+        "</g>",
     ]
 
 

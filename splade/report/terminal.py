@@ -55,22 +55,30 @@ def baseline_figures(found: dict[str, Any]) -> tuple[str, list[tuple[str, str, s
 
 
 def name_figures(title: str, scores: dict[str, Any]) -> tuple[str, list[tuple[str, str, str]]]:
-    """Heading and rows of the table of name scores, each beside its control."""
-    delete, follow = scores["delete"], scores["follow"]
+    """Heading and rows of the table of name scores, each beside its control; all are shares of the contributions."""
+    delete, follow, by_chance = scores["delete"], scores["follow"], _share(scores["neighbourhood_chance"])
+
+    def another(test: dict[str, Any]) -> str:
+        return f"with another: {_share(test['shuffled'])}"
+
     rows = [
-        ("delete test", _share(delete["passed"]), f"other word deleted: {_share(delete['shuffled'])}"),
-        ("follow test", _share(follow["passed"]), f"other word swapped: {_share(follow['shuffled'])}"),
-        ("own words", _share(scores["own_words"]), "of the contributions, on words of the text"),
-        ("neighbourhood", _share(scores["neighbourhood"]), f"by chance: {_share(scores['neighbourhood_chance'])}"),
-        ("function words", _share(scores["function_words"]), "of the contributions"),
-        ("word pieces", _share(scores["word_pieces"]), "of the contributions"),
-        ("sign stability", _share(scores["sign_stability"]), "hardly discriminates"),
+        ("delete test", _share(delete["passed"]), f"of contributions fall with their word; {another(delete)}"),
+        ("follow test", _share(follow["passed"]), f"follow when it is swapped; {another(follow)}"),
+        ("own words", _share(scores["own_words"]), "are on words that stand in the text"),
+        ("neighbourhood", _share(scores["neighbourhood"]), f"are on or near these; by chance: {by_chance}"),
+        ("function words", _share(scores["function_words"]), "are on words such as 'the' and 'of'"),
+        ("word pieces", _share(scores["word_pieces"]), "are on pieces of words"),
+        ("sign stability", _share(scores["sign_stability"]), "push the way that their word mostly does"),
     ]
-    return f"Names of the {title}, {scores['texts']} texts, {scores['active_words']:.0f} active words", rows
+    return f"Do words mean what they say? The {title} on {scores['texts']} texts", rows
 
 
 def _share(rate: dict[str, Any]) -> str:
-    return "–" if rate["share"] is None else f"{rate['share']:.1%}"
+    """A share with its 95 % interval over texts, where that is known."""
+    if rate["share"] is None:
+        return "–"
+    has_interval = rate.get("low") is not None
+    return f"{rate['share']:.1%}" + (f" ({rate['low']:.0%} to {rate['high']:.0%})" if has_interval else "")
 
 
 def strongest_words_table(strongest: dict[str, list[dict[str, Any]]]) -> Table:

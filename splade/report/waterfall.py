@@ -5,7 +5,8 @@ from splade.report.explanation_steps import Sum, question, remainder
 from splade.report.printable import shown
 from splade.report.svg import COLOURS, STYLE, xml_text
 
-WIDTH, NAMES, RIGHT = 640, 190, 64
+WIDTH, NAMES, RIGHT = 440, 172, 50
+"""Small, so that letters can be read on a phone without scrolling."""
 TOP, ROW, BAR = 44, 22, 14
 LONGEST = 26
 """Letters of a name that have room."""
@@ -49,7 +50,7 @@ def waterfall(explanation: Explanation, top: int = 12) -> Svg:
         f"<desc>{xml_text(_described(steps, explanation))}</desc>",
         f"<style>{LOOK}</style>",
         f'<rect class="paper" width="{WIDTH}" height="{height}"/>',
-        f'<text class="title" x="8" y="20">{_name(title, 70)}</text>',
+        f'<text class="title" x="8" y="20">{_name(title, 56)}</text>',
         f'<path class="axis" d="M{x(0.0)} {TOP - 8}V{height - 8}"/>',
     ]
     for row, step in enumerate(steps):

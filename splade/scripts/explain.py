@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 
 from splade.scripts.console import console
+from splade.scripts.given_texts import read_texts
 from splade.scripts.report import write_explanations
 
 if TYPE_CHECKING:
@@ -55,7 +56,8 @@ def explain(
 
     Bold green words of the text speak for the label, underlined red ones against it. "read from" is the word of the
     text behind a word that the model read in. "without it" is how the sum changes when the word is removed, exactly;
-    a star says that hidden units switch then, and a label that the decision would change to it.
+    a star says that this is over a tenth more or less than the word says, and a label that the decision would change
+    to it.
 
     A file, as JSON lines: lexical-sae explain MODEL --file reviews.csv --json > why.jsonl
 
@@ -148,29 +150,7 @@ def _texts(texts: list[str] | None, file: Path | None, text_column: str | None) 
         if text_column is not None:
             raise ValueError(f"--text-column {text_column!r} names a column of --file, and there is none")
         return texts or []
-    from splade.data.cells import text_problem
-    from splade.data.table import read_table
-
-    table = read_table(file)
-    cells = table.column(text_column or _guessed_column(list(table.columns), str(file)))
-    for row, cell in enumerate(cells):
-        if problem := text_problem(cell):
-            raise ValueError(f"{table.place(row)}: {problem}; put a text there or take the row out")
-    return [str(cell) for cell in cells]
-
-
-def _guessed_column(columns: list[str], file: str) -> str:
-    """The only column, or the one with the most usual name."""
-    from splade.data.rows import TEXT_NAMES
-
-    by_name = {name.casefold(): name for name in reversed(columns)}
-    usual = [by_name[name] for name in TEXT_NAMES if name in by_name]
-    found = columns if len(columns) == 1 else usual
-    if not found:
-        raise ValueError(
-            f"{file}: which column holds the texts? Name it with --text-column. Columns seen: {', '.join(columns)}"
-        )
-    return found[0]
+    return read_texts(file, text_column)
 
 
 def _watched(found: Iterator[Found], total: int) -> Iterator[Found]:

@@ -39,16 +39,26 @@ def report(
 
     The file needs nothing else, runs no script, and can be sent or printed. What is missing is said at its end.
     """
-    from splade.report.page import page_html
+    from splade.report.printable import shown
     from splade.report.progress import ProgressBars
-    from splade.training.run_folder import REPORT, write_text
 
     with ProgressBars(Console(stderr=True)) as bars:
-        page = run_page(run, texts, bars)
-    written = write_text(out or run / REPORT, page_html(page))
-    for line in page.missing:
-        console.print(Text(line, style="dim"))
-    console.print(Text(f"written to {written}", style="dim"))
+        written, missing = write_report(run, out, texts, bars)
+    for line in missing:
+        console.print(Text(shown(line), style="dim"))
+    console.print(Text(shown(f"written to {written}"), style="dim"), soft_wrap=True)
+
+
+def write_report(
+    run: Path, out: Path | None = None, texts: int = 8, on_step: "OnStep | None" = None
+) -> tuple[Path, "Sequence[str]"]:
+    """Write a run's page, by default into its folder; where it is, and what it could not show, in sentences."""
+    from splade.progress import silent
+    from splade.report.page import page_html
+    from splade.training.run_folder import REPORT, write_text
+
+    page = run_page(run, texts, on_step or silent)
+    return write_text(out or run / REPORT, page_html(page)), page.missing
 
 
 def write_explanations(explanations: Iterable["Explanation"], out: Path, source: str) -> Path:
@@ -81,7 +91,7 @@ def run_page(folder: Path, texts: int, on_step: "OnStep") -> "Page":
     results = files.results()
     return Page(
         title=f"Report of {folder.resolve().name}",
-        subtitle=_several_seeds(files),
+        subtitle=" ".join(filter(None, (files.about(), _several_seeds(files)))),
         headline=results[0] if results else None,
         figures=(*results[1:], *files.names(), *files.baselines()),
         curves=files.curves(),
@@ -127,14 +137,17 @@ def _read_by_model(files: "RunFiles", texts: int, on_step: "OnStep") -> dict[str
 
 
 def _examples(model: "LexicalSAE", corpus: "TextSplit", wanted: int) -> "list[Example]":
-    from splade.inference import explain_stream
-    from splade.models.lexical_sae import CLASSIFY
+    from splade.inference import explain, predict
+    from splade.inference.labels import labels_of
     from splade.report.page import Example
 
-    names, looked_at = model.labels[CLASSIFY], corpus.take(range(min(LOOKED_AT, len(corpus))))
-    explained = explain_stream(model, looked_at.texts)
-    pairs = zip(explained, looked_at.labels, strict=True)
-    return choose_examples([Example(why, names[label]) for why, label in pairs], wanted)
+    names, looked_at = labels_of(model), corpus.take(range(min(LOOKED_AT, len(corpus))))
+    labelled = [names[label] for label in looked_at.labels]
+    # Labels first: an explanation takes far longer, and few are shown.
+    are_wrong = [label != true for label, true in zip(predict(model, looked_at.texts), labelled, strict=True)]
+    rows = choose_rows(are_wrong, wanted)
+    explained = explain(model, [looked_at.texts[row] for row in rows])
+    return [Example(why, labelled[row]) for why, row in zip(explained, rows, strict=True)]
 
 
 def spread_rows(count: int, most: int) -> list[int]:
@@ -145,10 +158,13 @@ def spread_rows(count: int, most: int) -> list[int]:
     return sorted(range(count), key=lambda row: row * GOLDEN % 1)[:most]
 
 
-def choose_examples(found: "Sequence[Example]", wanted: int) -> "list[Example]":
-    """The first right decisions and then the first wrong ones, half and half where there are enough of both."""
-    right = [example for example in found if not example.is_wrong]
-    wrong = [example for example in found if example.is_wrong]
+def choose_rows(are_wrong: "Sequence[bool]", wanted: int) -> list[int]:
+    """Rows of the first right decisions and then of the first wrong ones, half and half where there are enough.
+
+    Example: `choose_rows([True, False, False, True], 2) -> [1, 0]`
+    """
+    right = [row for row, is_wrong in enumerate(are_wrong) if not is_wrong]
+    wrong = [row for row, is_wrong in enumerate(are_wrong) if is_wrong]
     num_wrong = min(len(wrong), max(wanted // 2, wanted - len(right)))
     return [*right[: wanted - num_wrong], *wrong[:num_wrong]]
 

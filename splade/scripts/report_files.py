@@ -6,13 +6,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+import yaml
+
 from splade.report.curves import training_curves
 from splade.report.page import Figures
 from splade.report.picture import Picture
 from splade.report.terminal import baseline_figures, mean_figures, name_figures, score_figures
 
 Made = TypeVar("Made")
-FRONTIER = "frontier.svg"
+FRONTIER, BASELINES = "frontier.svg", "baselines.json"
 
 
 @dataclass
@@ -38,6 +40,18 @@ class RunFiles:
             self.missing.append(f"{path.name} cannot be shown ({type(error).__name__}: {error}): {remedy}.")
         return None
 
+    def about(self) -> str:
+        """What was trained on what, as far as the settings say.
+
+        Example: "quickstart: bundled:minilm, recipe anchored, trained on movie_snippets."
+        """
+        try:
+            config = yaml.safe_load((self.folder / "resolved_config.yaml").read_text(encoding="utf-8"))
+            name, data, encoder = config["experiment_name"], config["data"]["dataset_name"], config["model"]["name"]
+            return f"{name}: {encoder}, recipe {config['recipe']}, trained on {data}."
+        except (OSError, ValueError, LookupError, TypeError, yaml.YAMLError):
+            return ""
+
     def results(self) -> tuple[Figures, ...]:
         """The figures of the test split; those over all seeds first."""
         remedy = "the run is not finished, go on with `lexical-sae train --resume`"
@@ -51,7 +65,10 @@ class RunFiles:
     def baselines(self) -> tuple[Figures, ...]:
         """The yardsticks, with the paired difference where the model was compared."""
         remedy = "`lexical-sae baselines` measures the dense twin and TF-IDF on the same texts"
-        return self.read(self.folder / "baselines.json", lambda text: _baseline_figures(json.loads(text)), remedy) or ()
+        # A sweep measures them once for all its points.
+        is_of_sweep = not (self.folder / BASELINES).exists() and (self.folder.parent / FRONTIER).is_file()
+        place = self.folder.parent if is_of_sweep else self.folder
+        return self.read(place / BASELINES, lambda text: _baseline_figures(json.loads(text)), remedy) or ()
 
     def curves(self) -> tuple[Picture, ...]:
         """The training curves."""

@@ -101,6 +101,7 @@ def train_and_show(config: "ExperimentConfig", device: str, *, resume: bool) -> 
     ]
     console.print(Text(f"everything is in {config.output_dir}", style="dim"))
     _show_three(config, folders[0] / "model")
+    _leave_report(Path(config.output_dir))
     console.print(_next_steps(folders[0] / "model"))
 
 
@@ -139,6 +140,23 @@ def _show_three(config: "ExperimentConfig", folder: Path) -> None:
     explanations = inference.explain(from_pretrained(folder), [test.texts[row] for row in rows])
     for row, explanation in zip(rows, explanations, strict=True):
         console.print(explanation_panel(explanation, labelled=dataset.label_names[test.labels[row]]))
+
+
+def _leave_report(run: Path) -> None:
+    """Write the run's page. The run is safe by now, so whatever goes wrong here is told and no more."""
+    from splade.report.printable import shown
+    from splade.report.progress import ProgressBars
+    from splade.scripts.report import write_report
+
+    again = f"write it again with: lexical-sae report {shlex.quote(str(run))}"
+    try:
+        with ProgressBars(console) as bars:
+            written, _ = write_report(run, on_step=bars)
+    except Exception as error:
+        told = f"the run is complete, but its report could not be written ({type(error).__name__}: {error}); {again}"
+        console.print(Text(shown(told), style="yellow"), soft_wrap=True)
+    else:
+        console.print(Text.assemble("Report, to open in a browser: ", (shown(str(written)), "bold")), soft_wrap=True)
 
 
 def _next_steps(out: Path) -> Text:

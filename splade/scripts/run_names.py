@@ -32,7 +32,8 @@ def names(
     for title in ("model", "bag of words"):
         console.print(figures_table(*name_figures(title, found[title])))
     console.print(strongest_words_table(found["strongest_words"]))
-    console.print(Text(f"written to {Path(settings.output_dir) / 'names.json'}", style="dim"))
+    place = Path(settings.output_dir)
+    console.print(Text(f"written to {place / 'names.json'}; `lexical-sae report {place}` shows it", style="dim"))
 
 
 if __name__ == "__main__":

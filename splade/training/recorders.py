@@ -1,7 +1,7 @@
 """Where the records of a run go: always to `history.jsonl`, to TensorBoard too when it is installed."""
 
 import importlib.util
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -10,22 +10,33 @@ from splade.training.run_folder import RunFolder
 
 @contextmanager
 def recorder(folder: RunFolder) -> Iterator[Callable[[dict[str, Any]], None]]:
-    """A function that takes records while a run goes on."""
+    """A function that takes records while a run goes on; in a resumed run, after the checkpoint was loaded.
+
+    TensorBoard's files are made anew from the history, which the checkpoint has put in order. Those of a killed run
+    lack what had not been flushed, and hold steps that are taken again.
+    """
     if importlib.util.find_spec("tensorboard") is None:
         yield folder.append_history
         return
     from torch.utils.tensorboard import SummaryWriter  # pyright: ignore[reportPrivateImportUsage]
 
-    with SummaryWriter(str(folder.path / "tensorboard")) as writer:
+    for old in folder.tensorboard.glob("events.out.tfevents.*"):
+        old.unlink()
+    with SummaryWriter(str(folder.tensorboard)) as writer:
         step = 0
 
-        def record(values: dict[str, Any]) -> None:
+        def draw(values: Mapping[str, Any]) -> None:
             nonlocal step
-            folder.append_history(values)
             step = values.get("step", step)
             event = values.get("event", "training")
             for name, value in values.items():
                 if isinstance(value, int | float) and name != "step":
                     writer.add_scalar(f"{event}/{name}", value, step)
 
+        def record(values: dict[str, Any]) -> None:
+            folder.append_history(values)
+            draw(values)
+
+        for values in folder.read_history():
+            draw(values)
         yield record

@@ -3,6 +3,7 @@
 resolved_config.yaml   the settings of the run, every key
 environment.json       versions and seed
 history.jsonl          one record per line
+tensorboard/           the same for TensorBoard, where it is installed
 checkpoint/            see `splade.training.checkpoint`
 results.json, report.html, model/
 """
@@ -14,6 +15,7 @@ import math
 import os
 import platform
 import shutil
+import time
 import uuid
 from collections.abc import Mapping
 from dataclasses import replace
@@ -43,9 +45,12 @@ logger = logging.getLogger(__name__)
 
 LOCK, CONFIG, ENVIRONMENT, HISTORY = ".lock", "resolved_config.yaml", "environment.json", "history.jsonl"
 RESULTS, REPORT, MODEL, CHECKPOINT = "results.json", "report.html", "model", "checkpoint"
+MADE_LATER = ("names.json", "baselines.json")
+"""What other commands write about a finished run."""
+TENSORBOARD = "tensorboard"
 MAY_DIFFER = ("output_dir", "experiment_name")
 """Settings that name things only: a folder that was moved can be resumed."""
-_HISTORY_LENGTH = "history_length"
+_HISTORY_LENGTH, _SECONDS = "history_length", "seconds"
 
 
 class RunFolder:
@@ -87,6 +92,8 @@ class RunFolder:
     def __init__(self, path: Path, lock: "_Lock") -> None:
         self.path = path
         self._lock = lock
+        self._opened = time.monotonic()
+        self._seconds_before = 0.0
 
     def __enter__(self) -> "RunFolder":
         return self
@@ -99,6 +106,11 @@ class RunFolder:
     def close(self) -> None:
         """Let another process use the folder."""
         self._lock.release()
+
+    @property
+    def seconds(self) -> float:
+        """How long the run has taken, all its parts together; what a kill lost was not part of it."""
+        return self._seconds_before + time.monotonic() - self._opened
 
     @property
     def model(self) -> Path:
@@ -122,6 +134,10 @@ class RunFolder:
     @property
     def history(self) -> Path:
         return self.path / HISTORY
+
+    @property
+    def tensorboard(self) -> Path:
+        return self.path / TENSORBOARD
 
     def write_text(self, name: str, text: str) -> Path:
         """Write a file of this folder, whole or not at all."""
@@ -151,19 +167,23 @@ class RunFolder:
             self.write_text(HISTORY, b"".join(lines[:length]).decode())
 
     def save_checkpoint(self, state: Mapping[str, Any]) -> int:
-        """Save the next generation, with the length of the history at this moment."""
+        """Save the next generation, with the length of the history and the run's seconds at this moment."""
         if self.history.exists():
             flush_file(self.history)
-        return save_checkpoint(self.checkpoint, {**state, _HISTORY_LENGTH: len(self._whole_lines())})
+        own = {_HISTORY_LENGTH: len(self._whole_lines()), _SECONDS: self.seconds}
+        return save_checkpoint(self.checkpoint, {**state, **own})
 
     def load_checkpoint(self) -> Checkpoint | None:
-        """The last whole checkpoint, or None before the first; the history goes back to its length."""
+        """The last whole checkpoint, or None before the first; history and seconds go back to what they were at it."""
         if not has_checkpoint(self.checkpoint):
             self.truncate_history(0)
             return None
         loaded = load_checkpoint(self.checkpoint)
-        self.truncate_history(loaded.state[_HISTORY_LENGTH])
-        return replace(loaded, state={k: v for k, v in loaded.state.items() if k != _HISTORY_LENGTH})
+        state = dict(loaded.state)
+        self.truncate_history(state.pop(_HISTORY_LENGTH))
+        # Checkpoints of before it was counted do not say.
+        self._seconds_before = state.pop(_SECONDS, 0.0)
+        return replace(loaded, state=state)
 
     @property
     def has_begun(self) -> bool:
@@ -250,7 +270,7 @@ def clear_run(path: str | Path, *, only: str) -> None:
         return
     lock = _Lock(folder)
     try:
-        for name in (MODEL, CHECKPOINT, HISTORY, RESULTS, REPORT, ENVIRONMENT, CONFIG):
+        for name in (*MADE_LATER, MODEL, CHECKPOINT, TENSORBOARD, HISTORY, RESULTS, REPORT, ENVIRONMENT, CONFIG):
             left = folder / name
             if left.is_dir() and not left.is_symlink():
                 shutil.rmtree(left)

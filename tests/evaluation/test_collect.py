@@ -1,3 +1,5 @@
+import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -84,13 +86,41 @@ def test_progress_ends_at_the_number_of_texts(model):
         (["good"], [0, 1], "2 labels for 1 texts"),
         (iter(["good"]), [0, 1], "2 labels for 1 texts"),
         (iter(["good", "bad"]), [0], "1 labels for more texts"),
-        (["good", "bad"], [0, 3], "text 1 has label 3, but the model's classes are 0 to 2"),
+        (["good", "bad"], [0, 3], "text 1: label 3 is not the place of a label; there are 3"),
+        (["good", "bad"], [0, 0.5], "text 1: label is float 0.5"),
+        (["good", "bad"], [None, 0], "text 0: label is NoneType"),
+        (["good"], ["positiv"], "text 0: label 'positiv' is not a label.*did you mean 'positive'"),
     ],
-    ids=["one text", "none", "no string", "many labels", "late many", "few labels", "unknown label"],
+    ids=[
+        "one text",
+        "none",
+        "no string",
+        "many labels",
+        "late many",
+        "few labels",
+        "unknown",
+        "half",
+        "missing",
+        "misspelt",
+    ],
 )
 def test_what_cannot_be_read_is_refused(model, texts, labels, message):
     with pytest.raises(ValueError, match=message):
         collect(model, texts, [], labels)
+
+
+@pytest.mark.parametrize("kind", [pd.Series, list])
+def test_labels_are_taken_by_place_whatever_the_rows_of_a_table_were_called(model, kind):
+    texts, labels = ["good", "a bad film is", "the plot"], [0, 1, 2]
+    given = pd.Series(labels, index=[2, 0, 1]) if kind is pd.Series else labels
+    (batch,) = read_corpus(model, texts, given)
+    assert dict(zip(batch.rows, batch.classes.tolist(), strict=True)) == {0: 0, 1: 1, 2: 2}
+
+
+def test_labels_go_by_name_or_place(model):
+    (named,) = read_corpus(model, ["good", "bad"], ["positive", "negative"])
+    (placed,) = read_corpus(model, ["good", "bad"], np.array([2, 0]))
+    assert named.classes.tolist() == placed.classes.tolist() == [2, 0]
 
 
 def test_a_damaged_model_is_not_averaged():

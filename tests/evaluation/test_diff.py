@@ -168,11 +168,15 @@ def test_words_are_matched_by_name():
     assert len(names) < len(tables[0]) + len(tables[1])
 
 
+def test_both_models_read_the_same_texts_of_a_generator(before, after):
+    assert diff_models(before, after, (text for text in TEXTS)) == diff_models(before, after, TEXTS)
+
+
 def test_what_cannot_be_compared_is_refused(before):
     other = LexicalSAE(ModelConfig(gate="drelu"), tiny.backbone(), {"classify": ["spam", "ham"]})
     with pytest.raises(ValueError, match="negative, neutral, positive and spam, ham"):
         diff_models(before, other, TEXTS)
     with pytest.raises(ValueError, match="give at least one"):
         diff_models(before, before, [])
-    with pytest.raises(ValueError, match="text 0 has label 7"):
+    with pytest.raises(ValueError, match="text 0: label 7 is not the place"):
         diff_models(before, before, ["good"], [7])

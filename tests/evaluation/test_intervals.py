@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from splade.evaluation.intervals import mean_and_interval, paired_bootstrap
+from splade.evaluation.intervals import mean_and_interval, paired_bootstrap, share_interval
 
 
 def test_students_interval_of_three_values():
@@ -38,3 +38,22 @@ def test_paired_bootstrap_sees_a_difference_that_unpaired_noise_would_hide():
 def test_answers_to_different_texts_are_not_compared():
     with pytest.raises(ValueError, match="same texts"):
         paired_bootstrap([True], [True, False])
+
+
+def test_the_interval_of_a_share_covers_the_truth_about_as_often_as_it_says():
+    generator = np.random.default_rng(2)
+    covered = []
+    for _ in range(200):
+        wholes = generator.exponential(size=200)
+        # Heavy texts fail more often, so that the share of the weight is not that of the texts: 0.72 against 0.83.
+        parts = wholes * (generator.random(200) < np.where(wholes > np.log(2), 2 / 3, 1.0))
+        low, high = share_interval(list(parts), list(wholes), rounds=200)
+        truth = 1 - (1 / 3) * (0.5 * (1 + np.log(2)))
+        covered.append(low <= truth <= high)
+    assert np.mean(covered) == pytest.approx(0.94, abs=0.03)
+
+
+def test_a_share_over_fewer_than_two_texts_with_weight_has_no_interval():
+    assert share_interval([1.0, 0.0], [2.0, 0.0]) == (None, None)
+    assert share_interval([], []) == (None, None)
+    assert share_interval([1.0, 0.0], [1.0, 1.0]) == (0.0, 1.0)

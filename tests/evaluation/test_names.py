@@ -282,7 +282,25 @@ def test_no_text_is_refused(bag):
 
 def test_a_share_over_nothing_is_no_number():
     assert weighed([]) == Rate(None, 0)
-    assert weighed([(3.0, True), (1.0, False)]) == Rate(0.75, 2)
+    assert weighed([[(3.0, True), (1.0, False)]]) == Rate(0.75, 2)
+
+
+def test_a_share_has_an_interval_over_texts_not_words():
+    one_word_each = weighed([[(1.0, i < 60)] for i in range(80)])
+    assert (one_word_each.share, one_word_each.count) == (0.75, 80)
+    assert one_word_each.high - one_word_each.low == pytest.approx(2 * 1.96 * (0.75 * 0.25 / 80) ** 0.5, rel=0.15)
+    # Ten words that agree say no more than one.
+    ten_words_each = weighed([[(1.0, i < 60)] * 10 for i in range(80)])
+    assert (ten_words_each.low, ten_words_each.high) == (one_word_each.low, one_word_each.high)
+
+
+def test_the_scores_of_a_model_come_with_their_intervals(bag_scores, model, texts):
+    for scores in (bag_scores, measure_names(model, texts, limit=12)):
+        rates = [scores.delete.passed, scores.follow.passed, scores.function_words, scores.neighbourhood]
+        for rate in (*rates, scores.delete.shuffled, scores.neighbourhood_chance):
+            assert rate.low <= rate.share <= rate.high
+    assert bag_scores.function_words.low < bag_scores.function_words.high
+    assert bag_scores.delete.passed.low == 1.0
 
 
 def test_a_word_is_replaced_wherever_it_stands():
@@ -339,7 +357,7 @@ def test_words_that_other_texts_show_are_the_chance_level(bag):
     readings = bag.contributions(["good film", "bad river"])
     around = surroundings_of(bag, readings)
     assert neighbourhood_precision(readings, around).share == own_word_share(readings, around).share == 1.0
-    assert neighbourhood_chance(readings, around, seed=0) == Rate(0.0, 4)
+    assert neighbourhood_chance(readings, around, seed=0) == Rate(0.0, 4, 0.0, 0.0)
     assert neighbourhood_chance(readings[:1], around[:1], seed=0) == Rate(None, 0)
 
 

@@ -5,6 +5,7 @@ import torch
 
 from splade.data.batches import tokenise
 from splade.inference import explain, explain_model_spans, explain_stream, predict
+from splade.inference.labels import check_method
 from splade.models.config import ModelConfig
 from tests import tiny
 
@@ -180,6 +181,12 @@ def test_what_the_model_does_not_have_is_refused(model, arguments, message):
         explain(model, "good", **arguments)
 
 
+@pytest.mark.parametrize("method", [None, ["dla"], 3, "DLA "])
+def test_a_method_that_is_no_name_is_refused_too(method):
+    with pytest.raises(ValueError, match="is unknown.*Choose dla, path"):
+        check_method(method, ("dla", "path"))
+
+
 def test_a_model_that_only_tags_says_so():
     model = tiny.model()
     del model.heads["classify"]
@@ -219,8 +226,9 @@ def test_spans_are_words_and_never_subwords(model):
     routed = explain_model_spans(model, [text, "good"])
     assert routed[0] == [(span.text, span.score) for span in explain(model, text).spans]
     assert len(routed) == 2
-    with pytest.raises(ValueError, match="method 'mean' is unknown"):
-        explain_model_spans(model, text, "mean")
+    for texts in (text, []):
+        with pytest.raises(ValueError, match="method 'mean' is unknown.*Choose routed, sum, max_abs"):
+            explain_model_spans(model, texts, "mean")
 
 
 def test_own_subwords_score_what_their_dimensions_contribute(model):

@@ -52,9 +52,9 @@ def test_score_is_the_share_of_right_labels(model):
         (["good", "bad"], ["positive"], "only 1 labels but more texts"),
         (["good"], ["positive", "positive"], "only 1 texts but more labels"),
         ([], [], "no texts to score"),
-        (["good"], ["great"], "label 0 'great' is not a label"),
-        (["good"], [None], "label 0 is NoneType"),
-        (["good"], [1.0], "label 0 is float 1.0"),
+        (["good"], ["great"], "text 0: label 'great' is not a label"),
+        (["good"], [None], "text 0: label is NoneType"),
+        (["good"], [1.0], "text 0: label is float 1.0"),
         ("good", ["positive"], "in lists"),
     ],
     ids=["texts", "labels", "empty", "unknown", "none", "float", "alone"],
@@ -64,7 +64,11 @@ def test_labels_that_do_not_fit_the_texts_are_refused(model, texts, labels, mess
         score(model, texts, labels)
 
 
-@pytest.mark.parametrize("texts", [b"bytes", None, 3, {"a": "b"}], ids=["bytes", "none", "number", "dict"])
+@pytest.mark.parametrize(
+    "texts",
+    [b"bytes", None, 3, {"a": "b"}, pd.DataFrame({"text": ["good"]}), np.array("good"), np.array([["good"]])],
+    ids=["bytes", "none", "number", "dict", "table", "no dimension", "two dimensions"],
+)
 @pytest.mark.parametrize("ask", [predict, predict_proba, explain])
 def test_what_is_no_text_and_no_list_of_texts_is_refused(model, ask, texts):
     with pytest.raises(ValueError, match="give one string, or put your texts in a list"):
@@ -74,6 +78,16 @@ def test_what_is_no_text_and_no_list_of_texts_is_refused(model, ask, texts):
 def test_a_text_that_is_no_string_is_named_by_its_row_however_far_down(model):
     with pytest.raises(ValueError, match="text 40 is float nan"):
         predict(model, ["good"] * 40 + [float("nan")], batch_size=1)
+
+
+@pytest.mark.parametrize("damage", [torch.nan, torch.inf])
+@pytest.mark.parametrize("ask", [predict, predict_proba, explain])
+def test_a_damaged_model_decides_nothing(ask, damage):
+    model = tiny.model()
+    with torch.no_grad():
+        model.head().class_bias[1] = damage
+    with pytest.raises(FloatingPointError, match="weights are damaged"):
+        ask(model, TEXTS)
 
 
 def test_any_iterable_of_texts_will_do(model):

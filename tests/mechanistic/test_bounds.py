@@ -3,7 +3,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from splade.mechanistic.certify import Decision, certify_removals, removals
@@ -108,6 +108,30 @@ def test_bounds_contain_the_margins_of_exact_arithmetic(seed):
         other = 1 - decision.winner
         assert certificate.lower[other] <= min(exact)
         assert max(exact) <= certificate.upper[other]
+
+
+SIZES = [0.0, 5e-324, 1e-320, 1e-300, 1e-160, 1.0, 1e16, 1e100, 1e150]
+
+
+@given(seed=st.integers(0, 10_000), sizes=st.tuples(*[st.sampled_from(SIZES)] * 4), words=st.integers(0, 3))
+@example(seed=357, sizes=(1e150, 1e16, 1e-320, 0.0), words=3)
+def test_bounds_hold_in_exact_arithmetic_for_numbers_of_any_size(seed, sizes, words):
+    plain = random_decision(seed, words, hidden=2)
+    parts = plain.word_terms, plain.hidden_bias, plain.readout, plain.class_bias
+    decision = Decision(*(size * part for size, part in zip(sizes, parts, strict=True)))
+    exact = [_exact_margin(decision, ~subset) for subset in all_subsets(decision, range(words))]
+    other = 1 - decision.winner
+    for method in METHODS:
+        certificate = certify(decision, range(words), method)
+        assert certificate.lower[other] <= min(exact)
+        assert max(exact) <= certificate.upper[other]
+
+
+@pytest.mark.parametrize(("terms", "weights"), [(1e307, 1.0), (1e307, 0.0), (1e200, 1e200)])
+def test_numbers_whose_sums_overflow_are_refused(terms, weights):
+    ones = torch.ones(40, 3, dtype=torch.float64)
+    with pytest.raises(ValueError, match="overflow, and nothing can be proved"):
+        Decision(terms * ones, ones[0], weights * ones[:2], ones[:2, 0])
 
 
 def _exact_margin(decision, kept):

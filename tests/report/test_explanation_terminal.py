@@ -31,11 +31,11 @@ def test_panel_shows_label_words_remainder_and_bias():
     assert "word3" not in output
 
 
-def test_without_it_tells_the_change_the_switch_and_the_new_label():
-    words = (word(0), word(1, label_without="negative"))
+def test_without_it_tells_the_change_the_mark_and_the_new_label():
+    words = (word(0, without=5.0), word(1, label_without="negative"))
     lines = rendered(explanation_panel(explanation(words=words)), colour=None).splitlines()
     first, second = (next(line for line in lines if name in line) for name in ("word0", "word1"))
-    assert "-9.50*" in first
+    assert "-5.00*" in first
     assert "negative" not in first
     assert "+9.50 negative" in second
     assert "+9.50*" not in second
@@ -56,6 +56,21 @@ def test_what_was_not_computed_has_no_column():
     output = rendered(explanation_panel(plain), colour=None)
     assert "word0" in output
     assert not any(name in output for name in ("without it", "read from", "in the text"))
+
+
+@pytest.mark.parametrize("width", [40, 50, 64, 72, 80, 200])
+def test_words_and_numbers_are_whole_at_any_width(width):
+    names = ["filmmakers", "hilarious", "humorous"]
+    words = tuple(word(i, name, without=5.0, label_without="negative") for i, name in enumerate(names))
+    output = rendered(explanation_panel(explanation(words=words)), width, colour=None)
+    lines = output.splitlines()
+    assert all(len(line) <= width for line in lines)
+    assert "…" not in output
+    for i, name in enumerate(names):
+        row = next(line for line in lines if name in line)
+        assert f"{(-1) ** i * (10 - i):+.2f}" in row
+        assert "-5.00*" in row
+    assert ("█" in output) == (width >= 72)
 
 
 def test_signs_in_the_text_do_not_hang_on_colour():

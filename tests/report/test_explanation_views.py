@@ -8,7 +8,7 @@ import pytest
 from splade.explanation import SpanContribution
 from splade.report.explanation_html import explanation_html
 from splade.report.limits import limits
-from splade.report.waterfall import waterfall
+from splade.report.waterfall import NAMES, WIDTH, waterfall
 from tests.report.explanations import NASTY, explanation, word
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -57,8 +57,9 @@ def test_html_tells_words_effects_sum_and_limits():
     told = " ".join(" ".join(Read(explanation_html(explanation(), top=3)).texts).split())
     for expected in (
         "positive 93%",
-        "word0 +10.00 text -9.50*",
+        "word0 +10.00 text -9.50 word1",
         "word1 -9.00 text +9.50",
+        "what each word adds to the logit here",
         "3 other words for +12.00",
         "bias at this input +0.25",
         "sum +5.25",
@@ -101,7 +102,7 @@ def test_each_bar_begins_where_the_last_ended_and_the_decision_ends_there(first)
 def test_all_bars_lie_inside_the_picture_even_below_zero():
     for words in (tuple(word(i) for i in (1, 3)), (), (word(0, "w" * 500),)):
         svg = waterfall(explanation(words=words))
-        assert all(left >= 190 and left + width <= 640 for _, left, width in bars(svg))
+        assert all(left >= NAMES and left + width <= WIDTH for _, left, width in bars(svg))
 
 
 def test_an_explanation_shows_itself():
@@ -140,11 +141,19 @@ def test_a_frame_without_pandas_names_the_extra(monkeypatch):
         ({}, ["+0.25, 0% of all", "+3.00 was read from the text as a whole", "1 of 10 single", "up to 0.50"]),
         ({"tokens_cut": 12}, ["12 tokens at the end were not read"]),
         ({"method": "path"}, ["the decision on the empty text", "1 of 10 single removals"]),
+        (
+            {"method": "path", "words": (word(0, region_changed=False),)},
+            ["0 of 1 single removals", "up to 0.50, and clearly (over a tenth) for none"],
+        ),
+        (
+            {"words": (word(0), word(1, without=-4.0))},
+            ["1 of 2 single", "up to 5.00, and clearly (over a tenth) for 1 (*)"],
+        ),
         ({"method": "leave_one_out"}, ["do not add up to the decision: +0.25"]),
         ({"words": (word(0, region_changed=False),)}, ["No single removal switches a hidden unit", "+0.25, 2%"]),
         ({"words": (word(0, without=None, region_changed=None),)}, ["was not asked for"]),
     ],
-    ids=["default", "cut", "path", "removal", "same", "unasked"],
+    ids=["default", "cut", "path", "path without switches", "marked", "removal", "same", "unasked"],
 )
 def test_limits_tell_what_is_not_explained(changes, said):
     told = " ".join(limits(explanation(**changes)))

@@ -4,7 +4,8 @@ import re
 import pytest
 from rich.console import Console
 
-from splade.report.lexicon_terminal import diff_view, feature_panel, survey_view
+from splade.report.diff_terminal import diff_view
+from splade.report.lexicon_terminal import feature_panel, survey_view
 
 
 def rendered(thing, width=200) -> str:
@@ -78,12 +79,32 @@ def test_one_class_alone_can_be_shown():
     assert "positive: 20 texts" not in rendered(survey_view(survey(), ["negative"]))
 
 
+@pytest.mark.parametrize("width", [40, 50, 60, 80])
+def test_nothing_is_cut_in_a_narrow_terminal(width):
+    long = "extraordinarily"
+    data = survey(long)
+    data["lexicon"]["classes"][0]["speaks_for"][0]["is_rare"] = True
+    for view, figures in ((survey_view(data), "+0.500"), (diff_view(diff(long)), "+0.375")):
+        output = re.sub("\x1b\\[[0-9;]*m", "", rendered(view, width))
+        assert "…" not in output
+        assert all(len(line) <= width for line in output.splitlines())
+        assert any(long in line and figures in line for line in output.splitlines())
+    has_weights = bool(re.search("weight +spread", re.sub("\x1b\\[[0-9;]*m", "", rendered(survey_view(data), width))))
+    assert has_weights == (width >= 74)
+
+
 def test_rare_words_are_grey():
     data = survey()
     data["lexicon"]["classes"][0]["speaks_for"] = [word("good", 0.5, is_rare=True, low=None, high=None)]
     output = rendered(survey_view(data))
     assert styled(2, "+0.500", output)
+    assert "good (rare)" in output
     assert not styled(32, "+0.500", output)
+
+
+def test_steadiness_of_no_words_is_not_shown():
+    data = {**survey(), "steadiness": {"words": 0, "same_sign": None, "relative_spread": None}}
+    assert "How steady" not in rendered(survey_view(data))
 
 
 def test_a_model_without_regions_shows_none():

@@ -140,10 +140,18 @@ def test_a_text_is_shown_with_a_waterfall_that_ends_at_the_decision():
     assert page.values("alt")[0].endswith(f"together {why.explained:+.2f}")
 
 
-def test_removals_are_told_exactly_with_switches_and_changed_decisions():
-    words = (word(0), word(1, label_without="negative"))
+def test_removals_are_told_exactly_with_marks_and_changed_decisions():
+    words = (word(0, without=5.0), word(1, label_without="negative"))
     told = Read(page_html(Page("t", examples=[Example(explanation(words=words))]))).told
-    assert "word0 text +10.00 -9.50* stays word1 text -9.00 +9.50 negative" in told
+    assert "word0 text +10.00 -5.00* stays word1 text -9.00 +9.50 negative" in told
+    assert "The removal of one word alone changes the decision: word1." in told
+
+
+def test_where_every_decision_stays_one_sentence_says_so():
+    told = Read(page_html(Page("t", examples=[Example(explanation())]))).told
+    assert "word0 text +10.00 -9.50 word1" in told
+    assert "No single removal changes the decision." in told
+    assert "stays" not in told
 
 
 def test_the_table_of_a_text_sums_to_the_decision():
@@ -157,7 +165,8 @@ def test_what_was_not_asked_for_is_not_shown():
     bare = word(0, start=None, end=None, is_expansion=None, without=None, region_changed=None, label_without=None)
     told = Read(page_html(Page("t", examples=[Example(explanation(words=(bare,), spans=None))]))).told
     assert "read from" not in told
-    assert "without it" not in told
+    assert "without it" not in told.replace("“Without it”", "")
+    assert "decision changes" not in told
 
 
 def test_a_text_without_active_words_says_so():

@@ -1,4 +1,4 @@
-"""The page in a real browser, on a phone's width."""
+"""The pages in a real browser, on a phone's width."""
 
 import html
 import json
@@ -8,26 +8,43 @@ import subprocess
 
 import pytest
 
+from splade.report.explanation_html import explanation_html
 from splade.report.page import page_html
 from tests.report.explanations import NASTY
 from tests.report.pages import full_page
+from tests.report.test_explanation_views import nasty_explanation
 
 BROWSER = shutil.which("chromium")
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="needs chromium")
 QUIET = """--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking
 --disable-component-update --disable-sync --hide-scrollbars --enable-logging=stderr --dump-dom""".split()  # noqa: SIM905
-WRAPPER = """<!doctype html><iframe srcdoc="{page}" width="400" height="800" style="border: 0"></iframe><script>
+FRAME = '<iframe srcdoc="{page}" width="390" height="800" style="border: 0"></iframe>'
+WRAPPER = """<!doctype html><meta charset="utf-8">{frames}<script>
 onload = () => {{
-    const page = document.querySelector("iframe").contentDocument;
-    document.documentElement.dataset.seen = JSON.stringify({{
-        text: page.body.innerText,
-        width: page.documentElement.scrollWidth,
-        pictures: [...page.images].map(image => image.naturalWidth),
-        line: getComputedStyle(page.querySelector("mark.for")).borderBottomStyle,
+    const seen = [...document.querySelectorAll("iframe")].map(frame => {{
+        const page = frame.contentDocument;
+        const texts = kind => [...page.querySelectorAll(kind)].map(element => element.innerText);
+        const mark = page.querySelector("mark.for");
+        return {{
+            elements: [...page.querySelectorAll("*")].map(element => element.tagName),
+            handlers: [...page.querySelectorAll("*")].flatMap(element => element.getAttributeNames())
+                .filter(name => name.startsWith("on")),
+            title: page.title,
+            text: page.body.innerText,
+            headings: texts("h1, h3"),
+            words: texts("td.word"),
+            files: texts("#settings pre"),
+            errors: texts("#missing li"),
+            width: page.documentElement.scrollWidth,
+            scrolling: [...page.querySelectorAll("figure, .scroll")].filter(e => e.scrollWidth > e.clientWidth).length,
+            pictures: [...page.images].map(image => image.naturalWidth),
+            line: mark && frame.contentWindow.getComputedStyle(mark).borderBottomStyle,
+        }};
     }});
+    document.documentElement.dataset.seen = JSON.stringify(seen);
 }};
 </script>"""
-"""Shows a page as wide as a phone and notes what can be seen; the page itself is as it was written."""
+"""Shows pages as wide as a phone and notes what can be seen; each page is as it was written."""
 
 
 def opened(page: str, folder) -> tuple[str, str]:
@@ -39,18 +56,46 @@ def opened(page: str, folder) -> tuple[str, str]:
     return done.stdout, "\n".join(line for line in done.stderr.splitlines() if "CONSOLE" in line)
 
 
-def test_every_string_shows_as_text_and_the_page_fits_a_phone(tmp_path):
+@pytest.fixture(scope="module")
+def looked_at(tmp_path_factory):
+    """What is seen of an ordinary report, of one full of nasty strings, and of both kinds of notebook cell."""
     nasty = " ".join(NASTY)
-    wrapped = WRAPPER.format(page=html.escape(page_html(full_page(nasty))))
-    document, complaints = opened(wrapped, tmp_path)
+    cells = [explanation_html(nasty_explanation(name)) for name in ("ordinary", nasty)]
+    pages = [page_html(full_page()), page_html(full_page(nasty)), *cells]
+    frames = "".join(FRAME.format(page=html.escape(page)) for page in pages)
+    document, complaints = opened(WRAPPER.format(frames=frames), tmp_path_factory.mktemp("browser"))
     (found,) = re.findall(r'data-seen="(.*?)"', document)
-    seen = json.loads(html.unescape(found))
+    return json.loads(html.unescape(found)), complaints
+
+
+def test_every_string_shows_as_text_and_nothing_else_comes_of_it(looked_at):
+    nasty = " ".join(NASTY)
+    (plain, report, plain_cell, cell), complaints = looked_at
     assert complaints == ""
-    assert seen["text"].count(nasty) > 15
-    assert seen["width"] <= 400
-    assert len(seen["pictures"]) == 4
-    assert all(seen["pictures"])
-    assert seen["line"] == "solid"
+    for ordinary, made in ((plain, report), (plain_cell, cell)):
+        assert made["elements"] == ordinary["elements"]
+        assert made["handlers"] == []
+        assert made["text"].count(nasty) == ordinary["text"].count("ordinary") > 2
+    assert report["title"] == nasty
+
+
+@pytest.mark.parametrize(
+    ("place", "least"), [("headings", 4), ("words", 3), ("files", 1), ("errors", 1)], ids=lambda value: str(value)
+)
+def test_class_names_words_files_and_errors_are_among_them(looked_at, place, least):
+    # Headings hold the folder's name, figures, class names and names of files; files hold the settings.
+    nasty = " ".join(NASTY)
+    assert sum(nasty in text for text in looked_at[0][1][place]) >= least
+
+
+def test_pages_fit_a_phone_and_ordinary_ones_need_no_scrolling_sideways(looked_at):
+    plain, report, *cells = looked_at[0]
+    assert all(page["width"] <= 390 for page in (plain, report, *cells))
+    assert plain["scrolling"] == 0
+    for page in (plain, report):
+        assert len(page["pictures"]) == 4
+        assert all(page["pictures"])
+        assert page["line"] == "solid"
 
 
 @pytest.mark.slow

@@ -4,7 +4,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from splade.report.svg import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Axis, Series, line_chart
+from splade.report.svg import (
+    BOTTOM,
+    COLOURS,
+    HEIGHT,
+    LEFT,
+    LETTER,
+    ON_DARK,
+    RIGHT,
+    SAMPLE,
+    TITLE,
+    WIDTH,
+    Axis,
+    Series,
+    legend_places,
+    line_chart,
+)
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -23,7 +38,7 @@ def test_every_point_lies_inside_the_frame(data, log_x, log_y):
     x, y = zip(*data, strict=True)
     (drawn,) = points(line_chart("t", Axis("x", log_x), Axis("y", log_y), [Series("a", x, y)]))
     assert len(drawn) == len(data)
-    assert all(LEFT <= across <= WIDTH - RIGHT and TOP <= down <= HEIGHT - BOTTOM for across, down in drawn)
+    assert all(LEFT <= across <= WIDTH - RIGHT and TITLE < down <= HEIGHT - BOTTOM for across, down in drawn)
 
 
 def test_larger_values_are_drawn_higher_and_further_right():
@@ -38,7 +53,7 @@ def test_names_from_outside_cannot_become_markup(nasty):
     svg = line_chart(nasty, Axis(nasty), Axis(nasty), [Series(nasty, [1, 2], [1, 2])])
     root = ElementTree.fromstring(svg)
     assert {element.tag.removeprefix(SVG) for element in root.iter()} <= set(
-        ["svg", "style", "text", "path", "polyline", "circle", "title"]
+        ["svg", "style", "g", "text", "path", "polyline", "circle", "title"]
     )
     assert all(not name.startswith("on") for element in root.iter() for name in element.attrib)
 
@@ -49,8 +64,34 @@ def test_each_series_has_a_legend_and_its_own_look():
     root = ElementTree.fromstring(svg)
     texts = {element.text for element in root.iter(f"{SVG}text")}
     assert set(names) <= texts
-    looks = {(line.get("stroke"), line.get("stroke-dasharray")) for line in root.iter(f"{SVG}polyline")}
+    groups = list(root.iter(f"{SVG}g"))
+    looks = {(group.get("class"), group.find(f"{SVG}polyline").get("stroke-dasharray")) for group in groups}
     assert len(looks) == 12
+    style = next(root.iter(f"{SVG}style")).text
+    light, dark = style.split(".line0{", 1)[1].split("@media(prefers-color-scheme:dark)")
+    assert all(colour in light for colour in COLOURS)
+    assert all(colour in dark for colour in ON_DARK)
+
+
+def test_the_legend_lies_above_the_lines_and_inside_a_small_chart():
+    names = ["training", "validation", "a third line with a longer name"]
+    svg = line_chart("t", Axis("x"), Axis(""), [Series(name, [1, 2], [0, 9]) for name in names], width=420, height=270)
+    root = ElementTree.fromstring(svg)
+    assert root.get("viewBox") == "0 0 420 270"
+    places = {e.text: (float(e.get("x")), float(e.get("y"))) for e in root.iter(f"{SVG}text") if e.text in names}
+    assert all(x + LETTER * len(name) <= 420 for name, (x, _) in places.items())
+    assert max(y for _, y in places.values()) < min(y for line in points(svg) for _, y in line)
+    assert max(x for line in points(svg) for x, _ in line) == 420 - RIGHT
+
+
+@given(st.lists(st.text(max_size=30), min_size=1, max_size=8), st.integers(100, 600))
+def test_names_of_a_legend_do_not_overlap_and_stay_inside_where_they_fit(names, width):
+    ends: dict[int, float] = {}
+    for name, (at, row) in zip(names, legend_places(names, width), strict=True):
+        assert at >= ends.get(row, 0.0)
+        ends[row] = at + SAMPLE + LETTER * len(name)
+        assert at == 0 or ends[row] <= width
+    assert list(ends) == list(range(len(ends)))
 
 
 def test_what_cannot_be_drawn_is_refused():

@@ -8,63 +8,14 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from splade import pipelines
-from splade.models.persistence import save_pretrained
-from splade.report.page import Example
 from splade.scripts import report as script
-from splade.scripts.report import choose_examples, spread_rows, write_explanations
+from splade.scripts.report import choose_rows, spread_rows, write_explanations
 from splade.scripts.report_files import RunFiles, whole_records
-from tests import tiny
-from tests.evaluation.corpora import TEXTS
 from tests.report.explanations import NASTY, explanation
+from tests.scripts.runs import BASELINES, INTERVAL, NAMES, TEST, write
 
 app = typer.Typer()
 app.command()(script.report)
-LABELS = ("negative", "neutral", "positive")
-TEST = {"accuracy": 0.875, "majority": 0.5, "active_words": 44.1, "identity_error": 2e-7, "texts": 872, "texts_cut": 0}
-INTERVAL = {"mean": 0.875, "low": 0.86, "high": 0.89, "count": 2}
-SHARE = {"share": 0.9, "count": 10}
-NAMES = {"texts": 200, "active_words": 45.2, "delete": {"passed": {"share": 0.965, "count": 9}, "shuffled": SHARE}}
-NAMES |= {"follow": {"passed": SHARE, "shuffled": {"share": None, "count": 0}}}
-NAMES |= dict.fromkeys(["own_words", "neighbourhood", "neighbourhood_chance", "function_words"], SHARE)
-NAMES |= dict.fromkeys(["word_pieces", "sign_stability"], SHARE)
-BASELINES = {
-    "test_texts": 872,
-    "baselines": {"TF-IDF": {"accuracy": 0.8, "setting": "C=1"}},
-    "model": {"folder": "x", "accuracy": 0.875},
-    "difference": {"TF-IDF": {"mean": 0.075, "low": 0.05, "high": 0.1}},
-}
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory):
-    return save_pretrained(tiny.model(), tmp_path_factory.mktemp("models") / "model")
-
-
-@pytest.fixture
-def bare(tmp_path):
-    """A run that has only begun."""
-    data, folder = tmp_path / "texts.csv", tmp_path / "a run"
-    texts = [f"{text} {i}" for i in range(6) for text in filter(None, TEXTS)]
-    lines = [f'"{text}",{LABELS[i % 3]}' for i, text in enumerate(texts)]
-    data.write_text("\n".join(["text,label", *lines]) + "\n")
-    folder.mkdir()
-    (folder / "resolved_config.yaml").write_text(f"data: {{dataset_name: '{data}'}}\nevaluation: {{seeds: [3, 4]}}\n")
-    return folder
-
-
-@pytest.fixture
-def finished(bare, model):
-    (bare / "model").symlink_to(model)
-    write(bare, "environment.json", {"seed": 4, "versions": {"torch": "2.0"}})
-    write(bare, "results.json", {"seed": 4, "test": TEST})
-    write(bare, "names.json", {"model": NAMES, "bag of words": NAMES})
-    write(bare, "baselines.json", BASELINES)
-    (bare / "history.jsonl").write_text('{"step": 1, "ce": 0.5}\n{"step": 2, "ce": 0.4}\n{"step": 3, "c')
-    return bare
-
-
-def write(folder, name, value) -> None:
-    (folder / name).write_text(json.dumps(value))
 
 
 def run(*arguments) -> str:
@@ -180,6 +131,25 @@ def test_a_sweep_is_found_beside_or_above(tmp_path):
     assert RunFiles(folder).frontier().svg == "here"
 
 
+def test_yardsticks_of_a_sweep_are_those_of_its_points(bare):
+    write(bare.parent, "baselines.json", BASELINES)
+    assert RunFiles(bare).baselines() == ()
+    (bare.parent / "frontier.svg").write_text("<svg/>")
+    (shown,) = RunFiles(bare).baselines()
+    assert [name for name, *_ in shown.rows] == ["this model", "TF-IDF"]
+    write(bare, "baselines.json", {**BASELINES, "test_texts": 7})
+    assert RunFiles(bare).baselines()[0].heading == "On 7 test texts"
+
+
+def test_a_page_says_what_was_trained_on_what(bare):
+    assert RunFiles(bare).about() == ""
+    settings = "experiment_name: mine\nrecipe: cis\ndata: {dataset_name: a.csv}\nmodel: {name: 'bundled:minilm'}\n"
+    (bare / "resolved_config.yaml").write_text(settings)
+    assert RunFiles(bare).about() == "mine: bundled:minilm, recipe cis, trained on a.csv."
+    run(bare)
+    assert "mine: bundled:minilm, recipe cis" in (bare / "report.html").read_text()
+
+
 def test_a_history_is_read_up_to_a_torn_line():
     assert whole_records('{"a": 1}\n{"b"') == [{"a": 1}]
     assert whole_records('{"a": 1}\n3\n{"b": 2}') == [{"a": 1}]
@@ -204,14 +174,14 @@ def test_a_page_shows_the_first_explanations_and_counts_the_others(tmp_path, mon
 
 @given(st.lists(st.booleans(), max_size=12), st.integers(0, 8))
 def test_examples_are_half_right_and_half_wrong_where_there_are_enough(are_wrong, wanted):
-    found = [Example(explanation(text=str(i)), "negative" if w else "positive") for i, w in enumerate(are_wrong)]
-    chosen = choose_examples(found, wanted)
-    assert len(chosen) == min(wanted, len(found))
-    counts = [sum(example.is_wrong is wrong for example in chosen) for wrong in (False, True)]
-    there = [sum(example.is_wrong is wrong for example in found) for wrong in (False, True)]
+    rows = choose_rows(are_wrong, wanted)
+    assert len(set(rows)) == len(rows) == min(wanted, len(are_wrong))
+    chosen = [are_wrong[row] for row in rows]
+    counts = [chosen.count(False), chosen.count(True)]
+    there = [are_wrong.count(False), are_wrong.count(True)]
     least = [min(have, share) for have, share in zip(there, (wanted - wanted // 2, wanted // 2), strict=True)]
     assert all(count >= share for count, share in zip(counts, least, strict=True))
-    assert [e.is_wrong for e in chosen] == sorted(e.is_wrong for e in chosen)
+    assert chosen == sorted(chosen)
 
 
 @given(st.integers(40, 3000), st.integers(8, 40))
@@ -225,3 +195,19 @@ def test_any_beginning_of_the_rows_covers_the_file(count, most):
 def test_all_rows_are_taken_where_few_are_there():
     assert sorted(spread_rows(5, 9)) == list(range(5))
     assert spread_rows(8, 4) == [0, 5, 2, 7]
+
+
+def test_names_settings_and_errors_of_a_run_stay_text(bare):
+    nasty = "<img src=x onerror=alert(1)> {{7*7}}"
+    folder = bare.rename(bare.parent / nasty)
+    settings = {"experiment_name": nasty, "recipe": nasty, "data": {"dataset_name": nasty}, "model": {"name": nasty}}
+    (folder / "resolved_config.yaml").write_text(json.dumps(settings))
+    write(folder, "results.json", {"test": {nasty: 1}})
+    write(folder, "names.json", {"model": NAMES | {"texts": nasty}, "bag of words": NAMES})
+    write(folder, "baselines.json", {**BASELINES, "baselines": {nasty: {"accuracy": 0.5, "setting": nasty}}})
+    (folder / "model").mkdir()
+    run(folder)
+    page = (folder / "report.html").read_text()
+    assert "<img src=x" not in page
+    assert page.count("{{7*7}}") >= 10
+    assert "cannot be had" in page

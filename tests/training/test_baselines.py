@@ -3,10 +3,11 @@ import json
 import pytest
 import torch
 
+from splade import pipelines
 from splade.config.load import build_config
 from splade.data import load_text_dataset
 from splade.models.dense import DenseClassifier
-from splade.pipelines import run_baselines, run_experiment
+from splade.pipelines import compare_again, run_baselines, run_experiment
 from splade.training.baselines import dense_twin, tfidf_baseline
 from tests import tiny
 from tests.tiny import BAD, GOOD
@@ -53,22 +54,79 @@ def test_the_dense_twin_is_the_encoder_with_a_classification_layer(encoder):
     assert logits.shape == (4, 3)
 
 
-def test_yardsticks_are_compared_with_the_model_text_by_text(encoder, csv, tmp_path):
-    config = build_config(
-        {
-            "output_dir": str(tmp_path / "run"),
-            "data": {"dataset_name": str(csv)},
-            "model": {"name": str(encoder), "max_length": 16},
-            "training": {"max_epochs": 1},
-        }
-    )
-    assert "difference" not in run_baselines(config, "cpu", with_dense=False)
+@pytest.fixture
+def settings(encoder, csv, tmp_path):
+    return {
+        "output_dir": str(tmp_path / "run"),
+        "data": {"dataset_name": str(csv)},
+        "model": {"name": str(encoder), "max_length": 16},
+        "training": {"max_epochs": 1},
+    }
+
+
+def test_yardsticks_are_compared_with_the_model_text_by_text(settings, tmp_path):
+    config = build_config(settings)
+    assert "difference" not in run_baselines(config, "cpu", dense_rates=())
     (tmp_path / "run" / "baselines.json").unlink()
     results = run_experiment(config, device="cpu")
-    found = run_baselines(config, "cpu", with_dense=False)
+    found = run_baselines(config, "cpu", dense_rates=())
     assert found == json.loads((tmp_path / "run" / "baselines.json").read_text()) | {"baselines": found["baselines"]}
     assert found["model"]["accuracy"] == pytest.approx(results["test"]["accuracy"])
     gap = found["model"]["accuracy"] - found["baselines"]["TF-IDF"]["accuracy"]
     difference = found["difference"]["TF-IDF"]
     assert difference["mean"] == pytest.approx(gap)
     assert difference["low"] <= gap <= difference["high"]
+
+
+def test_a_new_model_is_compared_with_yardsticks_that_are_not_trained_again(settings, csv, tmp_path, monkeypatch):
+    config = build_config(settings)
+    with pytest.raises(ValueError, match="no .*baselines.json to compare with"):
+        compare_again(config, "cpu")
+    alone = run_baselines(config, "cpu", dense_rates=())
+    with pytest.raises(ValueError, match="not a saved model"):
+        compare_again(config, "cpu")
+    run_experiment(config, device="cpu")
+    both = run_baselines(config, "cpu", dense_rates=())
+    path = tmp_path / "run" / "baselines.json"
+    path.write_text(json.dumps(alone))
+    monkeypatch.setattr(pipelines, "tfidf_baseline", lambda _: pytest.fail("a yardstick was trained"))
+    found = compare_again(config, "cpu")
+    assert found == json.loads(path.read_text())
+    assert found["difference"] == both["difference"]
+    assert found["model"] == both["model"]
+    csv.write_text(csv.read_text().replace("film", "movie"))
+    with pytest.raises(ValueError, match="other test texts; measure the yardsticks anew"):
+        compare_again(config, "cpu")
+
+
+def test_the_rates_of_the_dense_twin_are_those_on_the_command_line(run, settings, tmp_path):
+    config = tmp_path / "run.yaml"
+    config.write_text(json.dumps(settings))
+    code, output, error = run("baselines", "--config", str(config), "--device", "cpu", "--rates", "1e-9,2e-3")
+    assert (code, error) == (0, "")
+    assert "dense twin" in output
+    tried = json.loads((tmp_path / "run" / "baselines.json").read_text())["baselines"]["dense twin"]["validation"]
+    assert list(tried) == ["lr=1e-09", "lr=0.002"]
+
+
+@pytest.mark.parametrize("rates", ["nonsense", "", "5e-5,", "5e-5;1e-4", "0", "-1e-4", "2", "nan"])
+def test_what_is_no_list_of_rates_is_refused_before_anything_is_trained(run, settings, tmp_path, rates):
+    config = tmp_path / "run.yaml"
+    config.write_text(json.dumps(settings))
+    code, _, error = run("baselines", "--config", str(config), "--rates", rates)
+    assert code == 1
+    assert f"--rates {rates!r} is no list of learning rates; write them as in --rates 5e-5,1e-4" in error
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_new_model_can_be_compared_from_the_command_line(run, settings, tmp_path):
+    config = tmp_path / "run.yaml"
+    config.write_text(json.dumps(settings))
+    code, _, error = run("baselines", "--config", str(config), "--compare-only")
+    assert (code, "to compare with; measure the yardsticks first" in error) == (1, True)
+    run_baselines(build_config(settings), "cpu", dense_rates=())
+    run_experiment(build_config(settings), device="cpu")
+    code, output, error = run("baselines", "--config", str(config), "--device", "cpu", "--compare-only")
+    assert (code, error) == (0, "")
+    assert "this model" in output
+    assert "difference" in json.loads((tmp_path / "run" / "baselines.json").read_text())

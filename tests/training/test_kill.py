@@ -1,66 +1,150 @@
-"""Kill -9 at random moments: the resumed run ends with bitwise the weights of an uninterrupted one."""
+"""Kill -9 at random moments: the resumed run ends with bitwise the weights and the history of an uninterrupted one.
+
+Some moments are drawn by the clock, whatever goes on then. Others are drawn among the calls that are made inside one
+function, so that saving a checkpoint, validating and saving the model are each hit for certain.
+"""
 
 import json
+import multiprocessing
+import os
 import random
 import signal
-import subprocess
 import sys
 import time
+from pathlib import Path
+from typing import NamedTuple
 
 import pytest
+import torch
 
+from splade.config.load import load_config
 from splade.fetch import sha256_of
+from splade.pipelines import run_experiment
+from splade.training.run_folder import write_json
 from tests import tiny
 from tests.tiny import BAD, GOOD
 
+PLACES = ("save_checkpoint", "Criterion.validate", "save_pretrained")
+KILLS = 5
+"""In each place, and as many by the clock."""
 
-@pytest.fixture
-def experiment(tmp_path):
-    encoder = tiny.saved_encoder(tmp_path / "encoder")
+# Forked from a server that has imported everything: a run begins at once, and is a process of its own all the same.
+processes = multiprocessing.get_context("forkserver")
+processes.set_forkserver_preload([__name__])
+
+
+class CallsInside:
+    """Counts what one function calls, Python and C alike, and kills the process at the call that is named."""
+
+    def __init__(self, function: str, deadly: int | None = None) -> None:
+        self.function, self.deadly = function, deadly
+        self.depth = self.count = 0
+
+    def __call__(self, frame, event, _) -> None:
+        if frame.f_code.co_qualname == self.function and event in ("call", "return"):
+            self.depth += 1 if event == "call" else -1
+        elif self.depth and event in ("call", "c_call"):
+            self.count += 1
+            if self.count == self.deadly:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+
+def train(config: Path, out: Path, resume: bool, watches: tuple[CallsInside, ...]) -> None:
+    """What a process does; the numbers of calls come last."""
+    torch.set_num_threads(1)
+    settings = load_config(config).model_copy(update={"output_dir": str(out)})
+    if watches:
+        sys.setprofile(lambda *event: [watch(*event) for watch in watches] and None)
+    run_experiment(settings, resume=resume, device="cpu")
+    sys.setprofile(None)
+    write_json(out / "calls.json", {watch.function: watch.count for watch in watches})
+
+
+def start(config: Path, out: Path, *watches: CallsInside, resume: bool = False):
+    process = processes.Process(target=train, args=(config, out, resume, watches))
+    process.start()
+    return process
+
+
+def outcome(folder: Path) -> tuple[str, str, str]:
+    """All that two runs must share to the last bit."""
+    test = json.loads((folder / "results.json").read_text())["test"]
+    return sha256_of(folder / "model" / "model.safetensors"), sha256_of(folder / "history.jsonl"), json.dumps(test)
+
+
+class Whole(NamedTuple):
+    """An uninterrupted run."""
+
+    config: Path
+    outcome: tuple[str, str, str]
+    seconds: float
+    """From the first record to the end."""
+    calls: dict[str, int]
+    """Calls made inside each place."""
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("whole")
+    encoder = tiny.saved_encoder(folder / "encoder")
     rows = [f"{text} {i},{label}" for i in range(12) for texts, label in ((GOOD, 1), (BAD, 0)) for text in texts]
-    (tmp_path / "reviews.csv").write_text("\n".join(["text,label", *rows]) + "\n")
-    config = tmp_path / "run.yaml"
-    # A checkpoint after nearly every step, so that kills hit saving as well as training.
+    (folder / "reviews.csv").write_text("\n".join(["text,label", *rows]) + "\n")
+    config = folder / "run.yaml"
+    # A checkpoint after every step, so that a run of a second has twenty.
     config.write_text(
-        f"data: {{dataset_name: '{tmp_path}/reviews.csv'}}\nmodel: {{name: '{encoder}', max_length: 16}}\n"
-        "training: {max_epochs: 12, batch_size: 4, checkpoint_minutes: 1.0e-4}\n"
+        f"data: {{dataset_name: '{folder}/reviews.csv'}}\nmodel: {{name: '{encoder}', max_length: 16}}\n"
+        "training: {max_epochs: 4, batch_size: 16, checkpoint_minutes: 1.0e-9}\n"
     )
-    return config
+    process = start(config, folder / "run")
+    wait_for_a_record(folder / "run", process)
+    started = time.monotonic()
+    process.join()
+    seconds = time.monotonic() - started
+    start(config, folder / "counted", *map(CallsInside, PLACES)).join()
+    assert outcome(folder / "counted") == outcome(folder / "run")
+    calls = json.loads((folder / "counted" / "calls.json").read_text())
+    assert min(calls.values()) > 50
+    return Whole(config, outcome(folder / "run"), seconds, calls)
 
 
-def command(config, out, *more):
-    return [sys.executable, "-m", "splade.scripts.run_experiment", "--config", str(config), "--out", str(out), *more]
+def wait_for_a_record(out: Path, process, seconds: float = 120.0) -> None:
+    until = time.monotonic() + seconds
+    while not (out / "history.jsonl").exists() and process.is_alive() and time.monotonic() < until:
+        time.sleep(0.005)
 
 
-def finish(config, out, *more):
-    done = subprocess.run(command(config, out, *more), check=False, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return sha256_of(out / "model" / "model.safetensors"), json.loads((out / "results.json").read_text())["test"]
+def killed_by_the_clock(whole: Whole, out: Path, chance: random.Random):
+    process = start(whole.config, out)
+    wait_for_a_record(out, process)
+    time.sleep(chance.uniform(0, whole.seconds))
+    process.kill()
+    return process
+
+
+def killed_inside(place: str):
+    def killed(whole: Whole, out: Path, chance: random.Random):
+        return start(whole.config, out, CallsInside(place, chance.randint(1, whole.calls[place])))
+
+    return killed
 
 
 @pytest.mark.slow
-def test_twenty_kills_at_random_moments_change_no_bit(experiment, tmp_path):
-    started = time.monotonic()
-    whole = finish(experiment, tmp_path / "whole")
-    longest = time.monotonic() - started
+@pytest.mark.parametrize(
+    "killed", [killed_by_the_clock, *map(killed_inside, PLACES)], ids=["by the clock", *(f"in {p}" for p in PLACES)]
+)
+def test_kills_at_random_moments_change_no_bit(whole, killed, tmp_path):
     chance = random.Random(0)
     kills = 0
-    for attempt in range(40):
+    for attempt in range(3 * KILLS):
         out = tmp_path / f"killed-{attempt}"
-        process = subprocess.Popen(command(experiment, out), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        wait_for_a_record(out, process)
-        # Most of a run this small is starting up; what is left is training and saving.
-        time.sleep(chance.uniform(0, 0.25 * longest))
-        process.send_signal(signal.SIGKILL)
-        if process.wait() == -signal.SIGKILL and not (out / "results.json").exists():
+        process = killed(whole, out, chance)
+        process.join()
+        if process.exitcode == -signal.SIGKILL and not (out / "results.json").exists():
             kills += 1
-            assert finish(experiment, out, "--resume") == whole
-        if kills == 20:
+            resumed = start(whole.config, out, resume=True)
+            resumed.join()
+            assert resumed.exitcode == 0
+            assert outcome(out) == whole.outcome
+        if kills == KILLS:
             return
     pytest.fail(f"only {kills} kills hit a run in time")
-
-
-def wait_for_a_record(out, process, seconds=60.0):
-    until = time.monotonic() + seconds
-    while not (out / "history.jsonl").exists() and process.poll() is None and time.monotonic() < until:
-        time.sleep(0.01)

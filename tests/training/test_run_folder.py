@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -186,6 +187,29 @@ def test_the_history_goes_back_to_the_checkpoint_and_a_torn_line_is_dropped(plac
         assert [record["step"] for record in run.read_history()] == [0, 1, 2]
 
 
+def test_seconds_are_those_of_all_parts_without_what_a_kill_lost(place, monkeypatch):
+    clock = SimpleNamespace(now=1000.0, monotonic=lambda: clock.now)
+    monkeypatch.setattr(run_folder, "time", clock)
+    with RunFolder.open(place, SETTINGS) as run:
+        clock.now += 10
+        run.save_checkpoint({})
+        clock.now += 5
+        assert run.seconds == 15
+    clock.now += 100
+    for _ in range(2):
+        with RunFolder.open(place, SETTINGS, resume=True) as run:
+            clock.now += 2
+            run.load_checkpoint()
+            assert run.seconds == 12
+    with RunFolder.open(place, SETTINGS, resume=True) as run:
+        run.load_checkpoint()
+        clock.now += 7
+        run.save_checkpoint({})
+    with RunFolder.open(place, SETTINGS, resume=True) as run:
+        run.load_checkpoint()
+        assert run.seconds == 17
+
+
 def test_a_run_killed_before_its_first_checkpoint_starts_from_the_beginning(place):
     with RunFolder.open(place, SETTINGS) as run:
         run.append_history({"step": 0})
@@ -230,6 +254,7 @@ def test_clearing_a_run_makes_room_for_another_and_leaves_other_files(place):
         run.save_checkpoint({"step": 0})
         run.write_json("results.json", {})
         run.model.mkdir()
+        run.tensorboard.mkdir()
         (place / "notes.txt").write_text("mine")
         with pytest.raises(ValueError, match="in use"):
             clear_run(place, only=NAME)

@@ -8,6 +8,9 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+_OVERFLOW_ROOM = 16
+"""Nothing that a proof computes is larger than so many times the sizes it starts from."""
+
 
 @dataclass(frozen=True)
 class Decision:
@@ -33,6 +36,11 @@ class Decision:
                     "check the saved weights, or the training run that made them"
                 )
             object.__setattr__(self, field.name, values)
+        if not bool((_OVERFLOW_ROOM * torch.cat([self._sizes, self._magnitude])).isfinite().all()):
+            raise ValueError(
+                f"hidden units may reach {float(self._sizes.max())} and logits {float(self._magnitude.max())}: such "
+                "numbers overflow, and nothing can be proved about them; check the saved weights"
+            )
         if len(self.class_bias) < 2:
             raise ValueError(f"class_bias has {len(self.class_bias)} class; a decision is between two or more")
 
@@ -66,14 +74,24 @@ class Decision:
         With `size_k = |hidden_bias_k| + sum_j |term_jk|` nothing in unit k exceeds `4 size_k`, bounds included, and no
         number is the result of more than `10 K + 5 H + 46` additions and products in a row. Each of them errs by at
         most one unit roundoff u, so `16 (K + H + 16) u (|class_bias| + sum_k |readout_k| size_k)` is above the sum of
-        first-order errors of a bound and of any fp64 evaluation compared with it, second orders included.
+        first-order errors of a bound and of any fp64 evaluation compared with it, second orders included. A product
+        that underflows errs by an absolute amount instead, which its other factor, a weight or a size, may enlarge.
         """
         K, H = self.word_terms.shape
-        sizes = self.word_terms.abs().sum(0) + self.hidden_bias.abs()
-        magnitude = self.readout.abs() @ sizes + self.class_bias.abs()
         limits = torch.finfo(torch.float64)
-        # eps is 2 u; `tiny` covers what underflows.
-        return 8 * (K + H + 16) * limits.eps * magnitude + limits.tiny
+        # eps is 2 u; `tiny` is 2^53 times what one underflow loses.
+        underflow = limits.tiny * (1 + self.readout.abs().sum(-1) + self._sizes.sum())
+        return 8 * (K + H + 16) * limits.eps * self._magnitude + underflow
+
+    @property
+    def _sizes(self) -> Float[Tensor, " H"]:
+        """The most that a hidden unit can be, either way."""
+        return self.word_terms.abs().sum(0) + self.hidden_bias.abs()
+
+    @property
+    def _magnitude(self) -> Float[Tensor, " C"]:
+        """The most that a logit can be, either way."""
+        return self.readout.abs() @ self._sizes + self.class_bias.abs()
 
     def checked_words(self, words: Iterable[int]) -> list[int]:
         """The given words in ascending order, each once; refused if one is not an active word."""

@@ -16,7 +16,8 @@ def smallest_flip(
     """The fewest words whose removal makes another class win, or the class `to`.
 
     The search stops after `max_nodes` sets, the same on every machine, or after `seconds` if given; then the result
-    holds the smallest set found and the size below which there is provably none.
+    holds the smallest set found and the size below which there is provably none. Before it, whole families of sets are
+    looked at, at most `max_nodes` of them and never more than 4096; that look is not counted.
     """
     others = [label for label in range(decision.num_classes) if label != decision.winner]
     if to is not None and to not in others:

@@ -11,7 +11,14 @@ Each is asked in a direction over the classes: for one label, for a label agains
 rather than another (`directions`).
 """
 
-from splade.mechanistic.exact.directions import attribute_towards, class_centred, contrast, for_class, towards
+from splade.mechanistic.exact.directions import (
+    attribute_only,
+    attribute_towards,
+    class_centred,
+    contrast,
+    for_class,
+    towards,
+)
 from splade.mechanistic.exact.forms import Head, sparse_form
 from splade.mechanistic.exact.path import along_path
 from splade.mechanistic.exact.removal import (
@@ -32,6 +39,7 @@ __all__ = [
     "Removal",
     "WordSets",
     "along_path",
+    "attribute_only",
     "attribute_towards",
     "class_centred",
     "contrast",

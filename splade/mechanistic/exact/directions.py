@@ -58,5 +58,10 @@ def attribute_towards(state: SparseCircuitState, direction: Float[Tensor, "B C"]
 
     Direct attribution for the state that a head gives, path attribution for `along_path(head, state)`.
     """
-    only_output = torch.zeros(len(direction), dtype=torch.long, device=direction.device)
-    return attribute_code(towards(state, direction), only_output, centred=False)
+    return attribute_only(towards(state, direction))
+
+
+def attribute_only(asked: SparseCircuitState) -> Float[Tensor, " K"]:
+    """Contribution of every active word to the only output of what `towards` gave."""
+    only_output = torch.zeros(len(asked.logits), dtype=torch.long, device=asked.logits.device)
+    return attribute_code(asked, only_output, centred=False)

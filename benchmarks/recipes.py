@@ -1,0 +1,85 @@
+"""The recipes side by side on 20,000 rows of SST-2: `python -m benchmarks.recipes FOLDER [RECIPE ...]`.
+
+Each is trained twice, as it is and with nothing asked of circuits (`objective.terms` empty). Then every term of the
+recipe is measured on the validation texts of both models, with trackers that saw the same training texts, beside
+accuracy, active words, the cross-entropy that was to be kept, and the names. What is finished in the folder is not done
+again.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import torch
+
+from splade.circuits.geco import FEASIBLE_WITHIN
+from splade.circuits.objective import Objective
+from splade.config.load import load_config
+from splade.config.schema import ExperimentConfig
+from splade.data.batches import length_buckets
+from splade.models.lexical_sae import CLASSIFY
+from splade.models.persistence import from_pretrained
+from splade.pipelines import documents, load_data, run_experiment, run_names
+from splade.training.criterion import Criterion
+from splade.training.run_folder import CONFIG, write_json
+from splade.training.settings import TrainingConfig
+
+EXPERIMENTS = Path(__file__).parent.parent / "experiments" / "cpu"
+RECIPES = ("cis", "lexical_sae", "transcoder", "cajt", "anchored")
+TRACKED_TEXTS = 2000
+
+
+def main() -> None:
+    place, *named = sys.argv[1:]
+    recipes = named or RECIPES
+    configs = {recipe: load_config(EXPERIMENTS / f"sst2_{recipe}.yaml") for recipe in recipes}
+    rows = []
+    for name, vary in (("as it is", lambda training: training), ("nothing asked", _nothing_asked)):
+        for recipe, config in configs.items():
+            folder = Path(place) / name.replace(" ", "-") / recipe
+            varied = config.model_copy(update={"training": vary(config.training), "output_dir": str(folder)})
+            rows.append({"recipe": recipe, "terms": name, **measure(varied, asked=config.training)})
+            print(json.dumps(rows[-1]), flush=True)
+            write_json(Path(place) / "recipes.json", rows)
+
+
+def _nothing_asked(training: TrainingConfig) -> TrainingConfig:
+    return training.model_copy(update={"objective": Objective.Config()})
+
+
+def measure(config: ExperimentConfig, asked: TrainingConfig) -> dict[str, float | str | None]:
+    """Figures of one model, trained first if it is not there; `asked` says which terms to measure."""
+    place = Path(config.output_dir)
+    results = run_experiment(config, resume=(place / CONFIG).is_file())
+    names_file = place / "names.json"
+    names = json.loads(names_file.read_text()) if names_file.is_file() else run_names(config, texts=100)
+    tau, ce = results["tau_ce"], results["validation"]["ce"]
+    return {
+        "dev": results["test"]["accuracy"],
+        "active words": results["test"]["active_words"],
+        "validation ce": ce,
+        "tau": tau,
+        "kept": None if tau is None else ce <= FEASIBLE_WITHIN * tau,
+        "seconds": results["seconds"],
+        "delete": names["model"]["delete"]["passed"]["share"],
+        "follow": names["model"]["follow"]["passed"]["share"],
+        "function words": names["model"]["function_words"]["share"],
+        **terms(config, asked),
+    }
+
+
+@torch.no_grad()
+def terms(config: ExperimentConfig, asked: TrainingConfig) -> dict[str, float]:
+    """The terms on validation texts, once the trackers saw some training texts."""
+    dataset = load_data(config, config.evaluation.seeds[0])
+    model = from_pretrained(Path(config.output_dir) / "model")
+    criterion = Criterion(model, CLASSIFY, asked, steps=(1, 1, 1)).train()
+    train = documents(model, dataset.train)
+    for rows in list(length_buckets(train.texts, 64))[:: max(1, len(dataset.train) // TRACKED_TEXTS)]:
+        criterion.ask(model, train.encode(model, rows))
+    found = criterion.validate(model, documents(model, dataset.validation))
+    return {term.kind: found[term.kind] for term in asked.objective.terms}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,178 @@
+"""Level 2: what a removal did to every decision on a data set, measured on both models."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from splade.certificate.document import DataSource, Effect, WordEffect
+from splade.certificate.fingerprints import hash_rows
+from splade.circuits.core import SparseCircuitState
+from splade.data.batches import Batch, length_buckets, tokenise
+from splade.fetch import sha256_of
+from splade.inference.reading import read_batch
+from splade.mechanistic.attribution import attribute_code
+from splade.mechanistic.exact import class_centred
+from splade.models.lexical_sae import CLASSIFY, TAG, LexicalSAE
+from splade.progress import OnStep, Step, silent
+
+
+@dataclass(frozen=True)
+class NamedTexts:
+    """Texts to measure an effect on, with labels if accuracy is wanted."""
+
+    name: str
+    texts: Sequence[str]
+    labels: Sequence[int] | None = None
+    """As the model numbers its classes."""
+    file: Path | None = None
+    """Where the texts were read from, if from a file: its bytes are hashed too."""
+
+    def source(self) -> DataSource:
+        """What the certificate keeps of it."""
+        return DataSource(
+            name=self.name,
+            texts=len(self.texts),
+            labelled=self.labels is not None,
+            rows_sha256=hash_rows(self.texts, self.labels),
+            file_sha256=None if self.file is None else sha256_of(self.file),
+        )
+
+
+@torch.no_grad()
+def measure_effect(
+    original: LexicalSAE,
+    edited: LexicalSAE,
+    removed: Sequence[int],
+    data: NamedTexts,
+    *,
+    head: str | None = None,
+    batch_size: int = 32,
+    on_step: OnStep = silent,
+) -> Effect:
+    """Both models read the same batches; `removed` are the dimensions that only the original has open.
+
+    `head` is by default the one for texts, or that for tokens in a model that only tags. Labels are for texts.
+    """
+    head = head or next((name for name in READERS if name in original.labels), "")
+    if head not in READERS:
+        raise ValueError(
+            f"effects are measured with the heads {', '.join(READERS)}; this model has {list(original.labels)}"
+        )
+    if not data.texts:
+        raise ValueError(f"{data.name} has no text to measure an effect on; give at least one")
+    if data.labels is not None and head != CLASSIFY:
+        raise ValueError(f"labels are one per text, but head {head!r} decides on tokens; leave the labels out")
+    ids = torch.tensor(sorted(removed), device=original.gate.closed.device)
+    tally = _Tally(ids)
+    for before, after, rows in _read_both(original, edited, data, head, batch_size, on_step):
+        labels = None if data.labels is None else torch.tensor([data.labels[i] for i in rows], device=ids.device)
+        tally.update(before, after, labels)
+    return tally.effect(data.source(), head, original.dimensions.names(ids.tolist()), labelled=data.labels is not None)
+
+
+class _Tally:
+    """Counts and sums over decisions, in double precision."""
+
+    def __init__(self, removed: Int[Tensor, " R"]) -> None:
+        self.removed = removed
+        self.decisions = self.touched = self.flipped = self.region_changed = 0
+        self.right_before = self.right_after = 0
+        self.sum_effect = self.largest_effect = self.largest_surprise = self.strongest_after = 0.0
+        # Rows: decisions, strength and contribution of each removed dimension.
+        self.per_word = torch.zeros(3, len(removed), dtype=torch.float64, device=removed.device)
+
+    def update(self, before: SparseCircuitState, after: SparseCircuitState, labels: Int[Tensor, " B"] | None) -> None:
+        """Add the decisions of a batch."""
+        was, now = before.logits.argmax(-1), after.logits.argmax(-1)
+        contributions = attribute_code(before, was, centred=True).double()
+        gone = torch.isin(before.code.ids, self.removed)
+        touched = torch.zeros_like(was, dtype=torch.bool)
+        touched[before.code.rows[gone]] = True
+        self._add_words(before, contributions, gone)
+        direction = class_centred(before.logits, was).double()
+        effects = (direction * (before.logits.double() - after.logits.double())).sum(-1)
+        predicted = torch.zeros_like(effects).index_add_(0, before.code.rows[gone], contributions[gone])
+        self.decisions += len(was)
+        self.touched += int(touched.sum())
+        self.flipped += int((was != now).sum())
+        self.region_changed += int(_region_changed(before, after).sum())
+        self.sum_effect += float(effects[touched].abs().sum())
+        self.largest_effect = max(self.largest_effect, _largest(effects))
+        self.largest_surprise = max(self.largest_surprise, _largest(effects - predicted))
+        left = after.code.values[torch.isin(after.code.ids, self.removed)]
+        self.strongest_after = max(self.strongest_after, _largest(left))
+        if labels is not None:
+            self.right_before += int((was == labels).sum())
+            self.right_after += int((now == labels).sum())
+
+    def _add_words(
+        self, before: SparseCircuitState, contributions: Float[Tensor, " K"], gone: Bool[Tensor, " K"]
+    ) -> None:
+        columns = torch.searchsorted(self.removed, before.code.ids[gone])
+        strengths = before.code.values[gone].double()
+        figures = torch.stack([torch.ones_like(strengths), strengths, contributions[gone]])
+        self.per_word.index_add_(1, columns, figures)
+
+    def effect(self, data: DataSource, head: str, names: Sequence[str], *, labelled: bool) -> Effect:
+        """The figures; words that never were active stand with zeros."""
+        counts, *sums = self.per_word
+        means = [(total / counts.clamp(min=1)).tolist() for total in sums]
+        words = [
+            WordEffect(name=name, decisions=int(count), mean_strength=strength, mean_contribution=said)
+            for name, count, strength, said in zip(names, counts.tolist(), *means, strict=True)
+        ]
+        return Effect(
+            data=data,
+            head=head,
+            decisions=self.decisions,
+            touched=self.touched,
+            flipped=self.flipped,
+            region_changed=self.region_changed,
+            mean_effect=self.sum_effect / max(1, self.touched),
+            largest_effect=self.largest_effect,
+            largest_surprise=self.largest_surprise,
+            strongest_after=self.strongest_after,
+            accuracy_before=self.right_before / self.decisions if labelled else None,
+            accuracy_after=self.right_after / self.decisions if labelled else None,
+            words=tuple(words),
+        )
+
+
+def _region_changed(before: SparseCircuitState, after: SparseCircuitState) -> Bool[Tensor, " B"]:
+    """Whether a decision's linear form is another one: a unit that counts for a class is on in one of them only."""
+    return (before.readout != after.readout).flatten(1).any(-1)
+
+
+def _largest(values: Float[Tensor, " N"]) -> float:
+    return float(values.abs().max()) if len(values) else 0.0
+
+
+def _read_both(
+    original: LexicalSAE, edited: LexicalSAE, data: NamedTexts, head: str, batch_size: int, on_step: OnStep
+) -> Iterator[tuple[SparseCircuitState, SparseCircuitState, list[int]]]:
+    """The decisions of both models, batch after batch, with the rows of the texts."""
+    original.eval()
+    edited.eval()
+    tokens, done = tokenise(original.tokenizer, data.texts, original.max_length), 0
+    for rows in length_buckets(tokens, batch_size):
+        batch = tokens.batch(rows)
+        yield READERS[head](original, batch), READERS[head](edited, batch), rows
+        done += len(rows)
+        on_step(Step("measuring the effect", done, len(tokens)))
+
+
+def _tag_tokens(model: LexicalSAE, batch: Batch) -> SparseCircuitState:
+    device = model.gate.closed.device
+    ids, mask = batch.input_ids.to(device), batch.attention_mask.to(device)
+    # An unknown word is a word of the text, though its token counts as special.
+    added = [i for i in model.tokenizer.all_special_ids if i != model.tokenizer.unk_token_id]
+    special = torch.tensor(added, device=device)
+    return model.read(model.encode_positions(ids, mask, mask & ~torch.isin(ids, special)), TAG)
+
+
+READERS: dict[str, Callable[[LexicalSAE, Batch], SparseCircuitState]] = {CLASSIFY: read_batch, TAG: _tag_tokens}
+"""What a head decides on: whole texts, or the tokens of a text but for those that the tokenizer adds."""

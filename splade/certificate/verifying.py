@@ -1,0 +1,177 @@
+"""Every claim of a certificate, checked again from the edited model's folder and the data alone.
+
+The original is not needed: opening the removed dimensions of the edited model gives it back, which hashes prove.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from splade.certificate.document import Certificate, Construction, Effect
+from splade.certificate.effect import NamedTexts, measure_effect
+from splade.certificate.fingerprints import hash_closed, hash_files, hash_input_embedding, hash_others
+from splade.intervene import with_closed
+from splade.models.lexical_sae import LexicalSAE
+from splade.models.persistence import from_pretrained
+from splade.progress import OnStep, silent
+
+EXTREME_LOGITS = (-math.inf, -1e30, -1.0, 0.0, 1.0, 1e30, math.inf, math.nan)
+"""What the gate is given to see whether a closed dimension stays at zero."""
+FIGURE_SLACK = 1e-4
+"""Difference of a figure, relative to its size or one, that rounding on another machine explains."""
+COUNT_SLACK = 1e-3
+"""The same for counts, as a share of the decisions: a text within rounding of a border may fall on either side."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One claim, and whether it still holds."""
+
+    claim: str
+    holds: bool
+    detail: str = ""
+    """What was found instead, for a claim that fails."""
+
+
+def verify(
+    certificate: Certificate,
+    edited: str | Path,
+    data: NamedTexts | None = None,
+    *,
+    original: str | Path | None = None,
+    batch_size: int = 32,
+    on_step: OnStep = silent,
+) -> tuple[Check, ...]:
+    """The checks of every claim, in order; nothing is loaded from a folder whose files are not the certified ones.
+
+    Without `data` the effect is not checked, and no check speaks of it. A leakage level is never measured again here.
+
+    Example: `all(check.holds for check in verify(read_certificate("certificate.json"), "edited"))`
+    """
+    files = verify_files(certificate, edited, original)
+    if not all(check.holds for check in files):
+        return files
+    return files + verify_model(certificate, from_pretrained(edited), data, batch_size=batch_size, on_step=on_step)
+
+
+def verify_files(certificate: Certificate, edited: str | Path, original: str | Path | None = None) -> tuple[Check, ...]:
+    """Whether the folders hold the certified files, byte for byte."""
+    checks = [_files("the edited model's files are the certified ones", edited, certificate.edited_files)]
+    if original is not None:
+        checks.append(_files("the original's files are the certified ones", original, certificate.original_files))
+    return tuple(checks)
+
+
+def verify_model(
+    certificate: Certificate,
+    model: LexicalSAE,
+    data: NamedTexts | None = None,
+    *,
+    batch_size: int = 32,
+    on_step: OnStep = silent,
+) -> tuple[Check, ...]:
+    """The claims about the edited model itself, once it is loaded, and with data those about its effect."""
+    checks = [*_construction(model, certificate.construction)]
+    if data is not None:
+        if certificate.effect is None:
+            raise ValueError("this certificate claims no effect on a data set; leave the data out")
+        checks += _effect(model, certificate.construction, certificate.effect, data, batch_size, on_step)
+    return tuple(checks)
+
+
+def _files(claim: str, folder: str | Path, expected: Mapping[str, str]) -> Check:
+    if not Path(folder).expanduser().is_dir():
+        raise ValueError(f"{folder} is no folder; give the folder of the saved model")
+    found = hash_files(folder)
+    odd = [name for name in sorted(found.keys() | expected.keys()) if found.get(name) != expected.get(name)]
+    return Check(claim, not odd, "" if not odd else f"changed, missing or added: {', '.join(odd)}")
+
+
+@torch.no_grad()
+def _construction(model: LexicalSAE, claimed: Construction) -> Iterator[Check]:
+    removed = [dimension.id for dimension in claimed.removed if dimension.id < len(model.dimensions)]
+    renamed = [d.name for d in claimed.removed if d.id not in removed or model.dimensions[d.id].name != d.name]
+    yield Check("the removed dimensions have the names given", not renamed, ", ".join(renamed))
+    is_open = [i for i in removed if not model.gate.closed[i]]
+    yield Check("the gate has them closed", not is_open, ", ".join(model.dimensions.names(is_open)))
+    left = [
+        i for i, strengths in zip(removed, _at_extremes(model)[:, removed].T, strict=True) if not _is_zero(strengths)
+    ]
+    yield Check("they are bitwise zero at every logit", not left, ", ".join(model.dimensions.names(left)))
+    hashes = {
+        "the input embedding is unchanged": (hash_input_embedding(model), claimed.input_embedding_sha256),
+        "every other tensor is unchanged": (hash_others(model), claimed.other_tensors_sha256),
+        "no other dimension was closed": (hash_closed(_reopened(model, claimed)), claimed.closed_before_sha256),
+    }
+    for claim, (found, expected) in hashes.items():
+        yield Check(claim, found == expected, "" if found == expected else f"SHA-256 {found[:12]}…")
+
+
+def _at_extremes(model: LexicalSAE) -> Float[Tensor, "N V"]:
+    """What the gate and what follows it make of extreme logits."""
+    logits = torch.tensor(EXTREME_LOGITS, device=model.gate.closed.device)[:, None].expand(-1, len(model.dimensions))
+    return model.saturation(model.gate(logits).activated)
+
+
+def _is_zero(strengths: Float[Tensor, " N"]) -> bool:
+    """Whether all bits are zero; minus zero is not, nor is what is no number."""
+    return not bool(strengths.contiguous().view(torch.uint8).any())
+
+
+def _reopened(model: LexicalSAE, claimed: Construction) -> LexicalSAE:
+    """The model before the removal."""
+    closed = model.gate.closed.clone()
+    closed[[i for i in claimed.opened_before if i < len(closed)]] = False
+    return with_closed(model, closed)
+
+
+def _effect(
+    model: LexicalSAE, construction: Construction, claimed: Effect, data: NamedTexts, batch_size: int, on_step: OnStep
+) -> Iterator[Check]:
+    source = data.source()
+    pairs = {
+        "file": (source.file_sha256, claimed.data.file_sha256),
+        "rows": (source.rows_sha256, claimed.data.rows_sha256),
+    }
+    odd = [name for name, (found, expected) in pairs.items() if found != expected]
+    claim = f"the data is {claimed.data.name} as certified"
+    yield Check(claim, not odd, "" if not odd else f"other {' and '.join(odd)} (SHA-256 differs)")
+    if odd:
+        return
+    found = measure_effect(
+        _reopened(model, construction),
+        model,
+        construction.opened_before,
+        data,
+        head=claimed.head,
+        batch_size=batch_size,
+        on_step=on_step,
+    )
+    wrong = list(_differences(claimed.model_dump(), found.model_dump(), claimed.decisions))
+    yield Check("the effect on it is the one given", not wrong, "; ".join(wrong))
+
+
+def _differences(claimed: Mapping[str, Any], found: Mapping[str, Any], decisions: int) -> Iterator[str]:
+    """Figures that are further apart than rounding explains."""
+    for name, value in claimed.items():
+        if name == "words":
+            if [one["name"] for one in value] != [other["name"] for other in found[name]]:
+                yield "the words are others"
+                continue
+            for one, other in zip(value, found[name], strict=True):
+                yield from (f"{one['name']}: {text}" for text in _differences(one, other, decisions))
+        elif isinstance(value, int | float) and not _close(value, found[name], decisions):
+            yield f"{name} is {found[name]}, not {value}"
+
+
+def _close(one: float, other: float | None, decisions: int) -> bool:
+    if other is None:
+        return False
+    slack = int(COUNT_SLACK * decisions) if isinstance(one, int) else FIGURE_SLACK * max(1.0, abs(one))
+    return abs(one - other) <= slack

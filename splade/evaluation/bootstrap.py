@@ -1,0 +1,85 @@
+"""Means over texts with bootstrap intervals, kept while the texts stream by.
+
+A resample of a corpus gives every text a count. Drawn independently from a Poisson distribution of mean one, the counts
+need not know the other texts, so all resamples can be summed in one pass: memory depends on the number of figures, not
+on the number of texts. A text's counts follow from the seed and its place in the corpus alone. So batches do not
+matter, and figures of the same texts are resampled together: their differences and ratios are paired.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+from torch import Tensor
+
+from splade.evaluation.intervals import Interval
+
+REFERENCE = "Chamandy et al. 2012, Estimating uncertainty for massive data streams"
+ROUNDS = 1000
+"""Resamples behind every interval."""
+
+Combine = Callable[[Float[ndarray, "R M"]], Float[ndarray, " R"]]
+"""One figure from the means of several, for every resample at once."""
+
+
+class BootstrapMeans:
+    """Mean of named figures over texts, with 95 % percentile intervals.
+
+    Example: `means.update(batch.rows, {"right": right}); means["right"].low`
+    """
+
+    def __init__(self, rounds: int = ROUNDS, seed: int = 0) -> None:
+        self.rounds, self.seed = rounds, seed
+        # Per figure, its weighed sum, the sum of the weights, and the number of texts. Line 0 is the corpus itself.
+        self._totals: dict[str, Float[ndarray, " R"]] = {}
+        self._weights: dict[str, Float[ndarray, " R"]] = {}
+        self._counts: dict[str, int] = {}
+
+    def update(self, rows: Sequence[int], figures: Mapping[str, Tensor]) -> None:
+        """Add one value per text and figure; a text whose value is NaN does not count for that figure."""
+        if not figures:
+            return
+        values = np.stack([figure.detach().cpu().double().numpy() for figure in figures.values()], axis=1)
+        assert values.shape == (len(rows), len(figures)), "one value per text and figure"
+        is_known = ~np.isnan(values)
+        weights = _text_weights(tuple(rows), self.rounds, self.seed)
+        totals, known = weights @ np.where(is_known, values, 0.0), weights @ is_known.astype(float)
+        for i, name in enumerate(figures):
+            self._totals[name] = self._totals.get(name, 0.0) + totals[:, i]
+            self._weights[name] = self._weights.get(name, 0.0) + known[:, i]
+            self._counts[name] = self._counts.get(name, 0) + int(is_known[:, i].sum())
+
+    def __getitem__(self, name: str) -> Interval:
+        """The mean of a figure; without any text it has neither mean (NaN) nor ends."""
+        return self.combined([name], lambda means: means[:, 0])
+
+    def difference(self, ours: str, theirs: str) -> Interval:
+        """Mean of one figure minus that of another, paired by text."""
+        return self.combined([ours, theirs], lambda means: means[:, 0] - means[:, 1])
+
+    def ratio(self, top: str, bottom: str) -> Interval:
+        """Mean of one figure divided by that of another: figures per text that are large count for more."""
+        return self.combined([top, bottom], lambda means: means[:, 0] / np.where(means[:, 1] == 0, np.nan, means[:, 1]))
+
+    def combined(self, names: Sequence[str], combine: Combine) -> Interval:
+        """A function of the means of several figures, computed anew in every resample."""
+        count = min(self._counts.get(name, 0) for name in names)
+        if not count:
+            return Interval(float("nan"), None, None, 0)
+        totals = np.stack([self._totals[name] for name in names], axis=1)
+        weights = np.stack([self._weights[name] for name in names], axis=1)
+        found = combine(totals / np.where(weights == 0, np.nan, weights))
+        resampled = found[1:][np.isfinite(found[1:])]
+        if count < 2 or not len(resampled):
+            return Interval(float(found[0]), None, None, count)
+        low, high = np.quantile(resampled, [0.025, 0.975])
+        return Interval(float(found[0]), float(low), float(high), count)
+
+
+@lru_cache(maxsize=2)
+def _text_weights(rows: tuple[int, ...], rounds: int, seed: int) -> Float[ndarray, "R B"]:
+    """How often each text stands in each resample; line 0 has every text once. Collectors of one batch share them."""
+    drawn = np.stack([np.random.default_rng([seed, row]).poisson(1.0, rounds) for row in rows], axis=1)
+    return np.concatenate([np.ones((1, len(rows))), drawn])

@@ -1,0 +1,120 @@
+"""Does taking words away make texts that the head has never seen the like of?
+
+"Zeroing a word causes no shift of distribution" is a claim. What the head sees of a text is its hidden layer. Its usual
+place and spread are taken from texts as the head was trained on them, random masking included where the model was
+trained with it. A text counts as *outside* when its (Mahalanobis) distance from that place is beyond what 95 % of such
+texts have, on either side: too far out, or suspiciously near the middle. So 5 % is no shift.
+
+Two controls say what the check can see. The words of two texts at once are too much, and are seen. Strengths scattered
+over words of other texts are nonsense of the usual size; where these pass, the check sees how much is said and in which
+direction, but not whether words belong together.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float
+from numpy import ndarray
+from sklearn.covariance import LedoitWolf
+from torch import Tensor
+
+from splade.circuits.sparse_code import SparseCode
+from splade.evaluation.bootstrap import BootstrapMeans
+from splade.evaluation.circuit_words import select_circuit
+from splade.evaluation.intervals import Interval
+from splade.mechanistic.exact import WordSets
+
+REFERENCE = "Madsen et al. 2023, arXiv:2310.07819"
+MASKED_FRACTIONS = (0.1, 0.2, 0.5)
+INSIDE = 0.95
+FEWEST_TEXTS = 40
+"""Below this the usual place of texts cannot be told."""
+
+MaskingRange = tuple[float, float]
+"""Smallest and largest share of words that training masked."""
+
+
+@dataclass(frozen=True)
+class MaskedTexts:
+    """Share of texts outside the usual when a share of their words is gone."""
+
+    fraction: float
+    strongest: Interval
+    random: Interval
+
+
+@dataclass(frozen=True)
+class MaskingResult:
+    """Texts with words taken away beside whole texts; all figures are shares of texts outside the usual."""
+
+    texts: int
+    trained_with_masking: bool
+    as_trained: Interval
+    """Texts as in training: 5 % but for the noise of the sample."""
+    whole: Interval
+    masked: tuple[MaskedTexts, ...]
+    merged: Interval
+    """The words of two texts at once."""
+    scattered: Interval
+    """The same strengths on words of other texts."""
+
+
+def check_masking(
+    code: SparseCode,
+    word_vectors: Float[Tensor, "V H"],
+    scores: Float[Tensor, " K"],
+    trained: MaskingRange | None,
+    fractions: Sequence[float] = MASKED_FRACTIONS,
+    seed: int = 0,
+) -> MaskingResult | None:
+    """How usual texts without some of their words look to the head; None with too few texts to tell.
+
+    `scores` say how much each active word matters, `trained` how much random masking training used. The first half of
+    the texts shows what is usual, the second is tried.
+    """
+    if len(code) < FEWEST_TEXTS:
+        return None
+    generator = np.random.default_rng([seed, 4])
+
+    def hidden(some: SparseCode) -> Float[ndarray, "N H"]:
+        return some.weighted_sum(word_vectors).double().numpy()
+
+    def by_lot() -> Float[Tensor, " K"]:
+        return torch.from_numpy(generator.random(len(code.ids))).to(code.values)
+
+    usual = hidden(_masked_as_trained(code, trained, generator))
+    half = len(code) // 2
+    # Shrunk towards a sphere: a head has more hidden units than a small sample has texts to tell their spread.
+    fitted = LedoitWolf().fit(usual[:half])
+    low, high = np.quantile(fitted.mahalanobis(usual[half:]), [(1 - INSIDE) / 2, (1 + INSIDE) / 2])
+    means = BootstrapMeans(seed=seed)
+
+    def outside(name: str, vectors: Float[ndarray, "N H"]) -> None:
+        distance = fitted.mahalanobis(vectors[half:])
+        means.update(range(half, len(code)), {name: torch.from_numpy((distance < low) | (distance > high))})
+
+    outside("as trained", usual)
+    outside("whole", hidden(code))
+    # The hidden layer is linear in the words: two texts at once are two hidden layers added up.
+    outside("merged", hidden(code) + np.roll(hidden(code), 1, axis=0))
+    outside("scattered", hidden(replace(code, ids=code.ids[generator.permutation(len(code.ids))])))
+    for fraction in fractions:
+        for name, order in (("strongest", scores), ("random", by_lot())):
+            outside(f"{name} {fraction}", hidden(_without(code, select_circuit(code, order, fraction))))
+    masked = tuple(MaskedTexts(f, means[f"strongest {f}"], means[f"random {f}"]) for f in fractions)
+    figures = means["as trained"], means["whole"], masked, means["merged"], means["scattered"]
+    return MaskingResult(len(code) - half, trained is not None, *figures)
+
+
+def _without(code: SparseCode, chosen: Bool[Tensor, " K"]) -> SparseCode:
+    return WordSets.together(code, chosen).kept(code)
+
+
+def _masked_as_trained(code: SparseCode, trained: MaskingRange | None, generator: np.random.Generator) -> SparseCode:
+    """Each word gone with a probability drawn per text from the range, as in training."""
+    if trained is None:
+        return code
+    rates = torch.from_numpy(generator.uniform(*trained, len(code)))
+    return _without(code, torch.from_numpy(generator.random(len(code.ids))) < rates[code.rows])

@@ -1,0 +1,130 @@
+"""How much of a class can be read from one word alone?
+
+For each class, every active word gets a logistic probe of its own, `p = sigmoid(a s_j + b)`; the best word is chosen on
+one half of the texts and its loss is reported on the other, beside the loss of knowing only how frequent the class is.
+A low loss means that the class has a word of its own.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+from torch.nn.functional import softplus
+
+from splade.circuits.sparse_code import SparseCode
+from splade.evaluation.text_sample import TextSample, join_codes
+
+REFERENCE = "Gao et al. 2024, arXiv:2406.04093"
+NEWTON_STEPS = 30
+RIDGE = 1e-2
+"""Per text of a half: keeps the probe of a word that separates perfectly at a finite slope."""
+FEWEST_TEXTS = 20
+
+
+@dataclass(frozen=True)
+class ProbedClass:
+    """The word that tells most of one class."""
+
+    label: str
+    word: str
+    loss: float
+    """Binary cross-entropy of its probe on texts that did not choose it, in nats."""
+    base_loss: float
+    """The same of the class's frequency alone."""
+
+
+@dataclass(frozen=True)
+class ProbeResult:
+    """The best probe of every class."""
+
+    texts: int
+    """On which losses are reported."""
+    classes: tuple[ProbedClass, ...]
+    loss: float
+    """Mean over classes."""
+    base_loss: float
+
+
+def compute_probe_loss(sample: TextSample, labels: Sequence[str], name_of: Callable[[int], str]) -> ProbeResult | None:
+    """The best single-word probe of each class; None with too few texts, or of one class alone.
+
+    Texts at even places of the sample choose the word, the others report. With two classes one probe serves both, and
+    the second class is shown.
+    """
+    if len(sample.rows) < FEWEST_TEXTS:
+        return None
+    fit, held = (_half(sample, start) for start in (0, 1))
+    tasks = [1] if len(labels) == 2 else range(len(labels))
+    found: list[ProbedClass] = []
+    for label in tasks:
+        positive, unseen = fit[1] == label, held[1] == label
+        if not 0 < int(positive.sum()) < len(positive):
+            continue
+        slope, bias = fit_word_probes(fit[0], positive)
+        word = int(probe_losses(fit[0], positive, slope, bias).argmin())
+        loss = probe_losses(held[0], unseen, slope, bias)[word]
+        rate = positive.double().mean()
+        base = -(unseen.double().mean() * rate.log() + (1 - unseen.double().mean()) * (1 - rate).log())
+        found.append(ProbedClass(labels[label], name_of(word), float(loss), float(base)))
+    if not found:
+        return None
+    losses, bases = [one.loss for one in found], [one.base_loss for one in found]
+    return ProbeResult(len(held[1]), tuple(found), sum(losses) / len(found), sum(bases) / len(found))
+
+
+def fit_word_probes(code: SparseCode, positive: Bool[Tensor, " N"]) -> tuple[Float[Tensor, " V"], Float[Tensor, " V"]]:
+    """Slope and bias of every word's probe by Newton's method, all words at once.
+
+    Texts without a word share one prediction, `sigmoid(b)`, so only active entries are ever looked at: memory is that
+    of the code. The slope carries a small ridge penalty; the bias carries none.
+    """
+    texts, word = len(code), code.ids
+    values, labels = code.values.double(), positive.double()
+    rate = labels.mean()
+    slope = values.new_zeros(code.size)
+    bias = torch.full_like(slope, float((rate / (1 - rate)).log()))
+    total, silent, silent_positive = _silent(code, labels)
+    for _ in range(NEWTON_STEPS):
+        p, p0 = (slope[word] * values + bias[word]).sigmoid(), bias.sigmoid()
+        residual, weight = p - labels[code.rows], p * (1 - p)
+        g_bias = total(residual) + silent * p0 - silent_positive
+        g_slope = total(residual * values) + RIDGE * texts * slope
+        h_bias = total(weight) + silent * p0 * (1 - p0) + 1e-9
+        h_both, h_slope = total(weight * values), total(weight * values.square()) + RIDGE * texts
+        determinant = h_bias * h_slope - h_both.square()
+        # A full step may overshoot where a probe is nearly certain; two units of log-odds never do harm.
+        bias = bias - ((h_slope * g_bias - h_both * g_slope) / determinant).clamp(-2, 2)
+        slope = slope - ((h_bias * g_slope - h_both * g_bias) / determinant).clamp(-2, 2)
+    return slope, bias
+
+
+def probe_losses(
+    code: SparseCode, positive: Bool[Tensor, " N"], slope: Float[Tensor, " V"], bias: Float[Tensor, " V"]
+) -> Float[Tensor, " V"]:
+    """Mean binary cross-entropy of every word's probe over the texts."""
+    labels = positive.double()
+    total, silent, silent_positive = _silent(code, labels)
+    odds = slope[code.ids] * code.values.double() + bias[code.ids]
+    spoken = total(softplus(odds) - labels[code.rows] * odds)
+    return (spoken + silent * softplus(bias) - silent_positive * bias) / len(code)
+
+
+def _silent(
+    code: SparseCode, labels: Float[Tensor, " N"]
+) -> tuple[Callable[[Tensor], Tensor], Float[Tensor, " V"], Float[Tensor, " V"]]:
+    """How to sum entries by word, and for every word the texts that lack it: all of them, and the positive ones."""
+
+    def total(entries: Float[Tensor, " K"]) -> Float[Tensor, " V"]:
+        return entries.new_zeros(code.size).index_add_(0, code.ids, entries)
+
+    own = labels[code.rows]
+    return total, len(code) - total(torch.ones_like(own)), labels.sum() - total(own)
+
+
+def _half(sample: TextSample, start: int) -> tuple[SparseCode, Tensor]:
+    """Every other text of the sample, with its class."""
+    chosen = range(start, len(sample.rows), 2)
+    parts = [(sample.code.ids[here], sample.code.values[here]) for here in map(sample.code.text, chosen)]
+    return join_codes(parts, sample.code.size), sample.classes[start::2]

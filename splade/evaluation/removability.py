@@ -1,0 +1,74 @@
+"""How often does a decision change when its most telling words are taken away?
+
+Words that speak most for the predicted class go first; a text with fewer words loses them all. As many words drawn by
+lot stand beside, and the removal of every word, which is the most that can change.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from splade.evaluation.bootstrap import BootstrapMeans
+from splade.evaluation.circuit_words import Rankings, logits_without
+from splade.evaluation.collect import ReadBatch
+from splade.evaluation.intervals import Interval
+from splade.mechanistic.exact import strongest
+
+COUNTS = (1, 3, 5, 10)
+
+
+@dataclass(frozen=True)
+class FlipRate:
+    """Share of texts whose label changes without so many words, by the order in which words go."""
+
+    words: int
+    orders: dict[str, Interval]
+    advantage: Interval
+    """Of direct attribution over random words, paired by text."""
+
+
+@dataclass(frozen=True)
+class RemovabilityResult:
+    """Flip rates by number of words."""
+
+    removed: tuple[FlipRate, ...]
+    everything: Interval
+    """Share of texts whose label changes without any words."""
+
+
+class RemovabilityCollector:
+    """Takes words away and counts changed labels, batch by batch."""
+
+    def __init__(self, rankings: Rankings, counts: Sequence[int] = COUNTS, seed: int = 0) -> None:
+        self.rankings, self.counts = rankings, tuple(counts)
+        self.means = BootstrapMeans(seed=seed)
+
+    def update(self, batch: ReadBatch) -> None:
+        """Remove words of a batch in every order."""
+        code = batch.state.code
+        everything = torch.ones_like(code.ids, dtype=torch.bool)
+        figures = {"everything": self._flips(batch, everything)}
+        for name, orders in self.rankings.orders(batch).items():
+            for count in self.counts:
+                flips = [self._flips(batch, strongest(code, scores, count)) for scores in orders]
+                figures[f"{name} {count}"] = torch.stack(flips).mean(0)
+        self.means.update(batch.rows, figures)
+
+    def result(self) -> RemovabilityResult:
+        """All flips so far."""
+        removed = tuple(
+            FlipRate(
+                count,
+                {name: self.means[f"{name} {count}"] for name in Rankings.NAMES},
+                self.means.difference(f"direct {count}", f"random {count}"),
+            )
+            for count in self.counts
+        )
+        return RemovabilityResult(removed, self.means["everything"])
+
+    def _flips(self, batch: ReadBatch, chosen: Tensor) -> Float[Tensor, " B"]:
+        left = logits_without(self.rankings.head, batch.state, chosen)
+        return (left.argmax(-1) != batch.predicted).to(left.dtype)

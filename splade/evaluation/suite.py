@@ -1,0 +1,164 @@
+"""Everything measured of a model on one split.
+
+1. One pass reads every text; each metric is a collector that keeps sums, never the texts' vectors.
+2. What needs whole texts again (edits, skipped layers, texts without the gate) is measured on a sample drawn by lot.
+
+Memory is bounded by the sample and the batch, not by the number of texts.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from splade.data.examples import TextSplit
+from splade.evaluation.calibration import CalibrationCollector
+from splade.evaluation.circuit_words import FRACTIONS, Rankings
+from splade.evaluation.collect import Collector, ReadBatch, collect
+from splade.evaluation.completeness import CompletenessCollector
+from splade.evaluation.eraser import EraserCollector
+from splade.evaluation.frontier import FrontierCollector
+from splade.evaluation.layerwise import attribute_layers
+from splade.evaluation.masking_check import MaskingResult, check_masking
+from splade.evaluation.performance import PerformanceCollector
+from splade.evaluation.probe_loss import compute_probe_loss
+from splade.evaluation.removability import COUNTS, RemovabilityCollector
+from splade.evaluation.results_schema import EvaluationResults
+from splade.evaluation.scaling_metrics import AblationSparsityCollector, compute_downstream_loss
+from splade.evaluation.separation import SeparationCollector
+from splade.evaluation.stability import measure_stability
+from splade.evaluation.text_sample import TextSample, TextSampler
+from splade.evaluation.verification import VerificationCollector
+from splade.inference.labels import labels_of
+from splade.models.lexical_sae import LexicalSAE
+from splade.progress import OnStep, Step, silent
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class EvaluationSettings:
+    """How much is measured."""
+
+    fractions: tuple[float, ...] = FRACTIONS
+    """Sizes of circuits, as shares of a text's active words."""
+    circuit_fraction: float = 0.1
+    """Size of the circuits that are compared between classes."""
+    removed_words: tuple[int, ...] = COUNTS
+    sample_texts: int = 2000
+    """Texts kept for probes and for the check of masking."""
+    edited_texts: int = 200
+    layer_texts: int = 100
+    ungated_texts: int = 200
+    batch_size: int = 32
+    seed: int = 0
+
+
+def evaluate(
+    model: LexicalSAE,
+    split: TextSplit,
+    settings: EvaluationSettings = EvaluationSettings(),
+    on_step: OnStep = silent,
+) -> EvaluationResults:
+    """All metrics of a model on texts with their true labels; give texts that nothing was chosen on.
+
+    Example: `evaluate(model, load_text_dataset("sst2").test).completeness.sizes[2].circuit.agreement`
+    """
+    labels, seed, clock = labels_of(model), settings.seed, _Clock()
+    head = model.head()
+    rankings = Rankings(head, seed)
+    performance = PerformanceCollector(labels, model.max_length, seed)
+    calibration = CalibrationCollector(seed)
+    frontier = FrontierCollector(head, seed=seed)
+    verification = VerificationCollector(rankings, seed)
+    completeness = CompletenessCollector(head, labels, settings.fractions, seed)
+    eraser = EraserCollector(rankings, settings.fractions, seed)
+    removability = RemovabilityCollector(rankings, settings.removed_words, seed)
+    separation = SeparationCollector(len(labels), len(model.dimensions), settings.circuit_fraction, seed)
+    sparsity = AblationSparsityCollector(rankings, seed)
+    sampler = TextSampler(settings.sample_texts, seed)
+    collectors: dict[str, Collector] = {
+        "performance": performance,
+        "calibration": calibration,
+        "frontier": frontier,
+        "verification": verification,
+        "completeness": completeness,
+        "eraser": eraser,
+        "removability": removability,
+        "separation": separation,
+        "ablation sparsity": sparsity,
+        "sample": sampler,
+    }
+    timed: Sequence[Collector] = [_Timed(name, collector, clock) for name, collector in collectors.items()]
+    count = clock.time(
+        "reading", lambda: collect(model, split.texts, timed, split.labels, settings.batch_size, on_step)
+    )
+    sample = sampler.sample()
+    _, edited, _ = sample.few(settings.edited_texts)
+    _, through_layers, _ = sample.few(settings.layer_texts)
+    _, ungated, true = sample.few(settings.ungated_texts)
+
+    def name_of(dimension: int) -> str:
+        return model.dimensions[dimension].name
+
+    def on_edit(step: Step) -> None:
+        on_step(replace(step, task="reading edited texts"))
+
+    return EvaluationResults(
+        texts=count,
+        labels=labels,
+        seed=seed,
+        performance=performance.result(),
+        calibration=calibration.result(),
+        frontier=frontier.result(),
+        verification=verification.result(),
+        completeness=completeness.result(),
+        eraser=eraser.result(),
+        removability=removability.result(),
+        masking=clock.time("masking", lambda: _masking(model, sample, seed)),
+        separation=separation.result(),
+        stability=clock.time("stability", lambda: measure_stability(model, edited, seed=seed, on_step=on_edit)),
+        ablation_sparsity=sparsity.result(),
+        probes=clock.time("probes", lambda: compute_probe_loss(sample, labels, name_of)),
+        downstream=clock.time(
+            "downstream", lambda: compute_downstream_loss(model, ungated, true, seed, on_step=on_step)
+        ),
+        layers=clock.time("layers", lambda: attribute_layers(model, through_layers, seed, on_step=on_step)),
+        seconds=clock.rounded(),
+    )
+
+
+def _masking(model: LexicalSAE, sample: TextSample, seed: int) -> MaskingResult | None:
+    masking = model.config.masking
+    trained = None if masking is None else (masking.low, masking.high)
+    return check_masking(sample.code, sample.word_vectors, sample.contributions, trained, seed=seed)
+
+
+class _Clock:
+    """Wall time by part; a part may be entered many times."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    def time(self, name: str, work: Callable[[], Result]) -> Result:
+        """Do the work and add its time to the part."""
+        started = time.perf_counter()
+        try:
+            return work()
+        finally:
+            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - started
+
+    def rounded(self) -> dict[str, float]:
+        return {name: round(seconds, 2) for name, seconds in self.seconds.items()}
+
+
+@dataclass(frozen=True)
+class _Timed:
+    """A collector whose time is taken."""
+
+    name: str
+    collector: Collector
+    clock: _Clock
+
+    def update(self, batch: ReadBatch) -> None:
+        self.clock.time(self.name, lambda: self.collector.update(batch))

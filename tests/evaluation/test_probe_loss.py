@@ -1,0 +1,65 @@
+import numpy as np
+import pytest
+import torch
+from scipy.optimize import minimize
+
+from splade.circuits.sparse_code import SparseCode
+from splade.evaluation.probe_loss import RIDGE, compute_probe_loss, fit_word_probes, probe_losses
+from splade.evaluation.text_sample import TextSampler
+from tests.evaluation.corpora import random_head
+from tests.evaluation.planted_circuits import fed, planted_head, planted_texts, some_vectors
+
+
+def test_probes_are_the_best_of_their_kind():
+    vectors, positive = some_vectors(40), torch.arange(40) % 3 == 0
+    code = SparseCode.from_dense(vectors)
+    slope, bias = fit_word_probes(code, positive)
+    losses = probe_losses(code, positive, slope, bias)
+    y = positive.double().numpy()
+    for word in range(vectors.shape[1]):
+        x = vectors[:, word].numpy()
+
+        def penalised(theta, x=x):
+            odds = theta[0] * x + theta[1]
+            return np.sum(np.logaddexp(0, odds) - y * odds) + RIDGE * len(x) * theta[0] ** 2 / 2
+
+        best = minimize(penalised, np.zeros(2), tol=1e-12).x
+        assert (float(slope[word]), float(bias[word])) == pytest.approx(tuple(best), abs=1e-4)
+        odds = best[0] * x + best[1]
+        assert float(losses[word]) == pytest.approx(np.mean(np.logaddexp(0, odds) - y * odds), abs=1e-6)
+
+
+def sample_of(head, vectors, labels):
+    return fed(TextSampler(1000), head, vectors, labels).sample()
+
+
+def test_planted_words_are_found():
+    vectors, labels = planted_texts(120)
+    found = compute_probe_loss(sample_of(planted_head(), vectors, labels), ("x", "y", "z"), "word{}".format)
+    assert [one.word for one in found.classes] == ["word3", "word10", "word20"]
+    assert found.loss < 0.5 * found.base_loss
+    assert found.base_loss == pytest.approx(-(np.log(1 / 3) / 3 + np.log(2 / 3) * 2 / 3), abs=1e-6)
+    assert found.texts == 60
+
+
+def test_labels_by_lot_cannot_be_read():
+    labels = np.random.default_rng(0).integers(2, size=400).tolist()
+    head = random_head(classes=2)
+    found = compute_probe_loss(sample_of(head, some_vectors(400), labels), ("x", "y"), str)
+    assert [one.label for one in found.classes] == ["y"]
+    assert found.loss > found.base_loss - 0.02
+
+
+def test_a_word_that_tells_all_has_a_finite_probe():
+    vectors = torch.zeros(40, 3, dtype=torch.float64)
+    vectors[::2, 1] = 1
+    slope, bias = fit_word_probes(SparseCode.from_dense(vectors), torch.arange(40) % 2 == 0)
+    assert slope.isfinite().all()
+    assert bias.isfinite().all()
+    assert slope[1] > 2
+
+
+def test_few_texts_or_one_class_tell_nothing():
+    head = random_head(classes=2)
+    assert compute_probe_loss(sample_of(head, some_vectors(19), [0] * 19), ("x", "y"), str) is None
+    assert compute_probe_loss(sample_of(head, some_vectors(40), [0] * 40), ("x", "y"), str) is None

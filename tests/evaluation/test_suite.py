@@ -1,0 +1,115 @@
+import io
+import json
+import pickle
+from dataclasses import asdict, replace
+
+import pytest
+import torch
+from rich.console import Console
+
+from splade.data.examples import TextSplit
+from splade.evaluation.calibration import CalibrationCollector
+from splade.evaluation.circuit_words import Rankings
+from splade.evaluation.completeness import CompletenessCollector
+from splade.evaluation.eraser import EraserCollector
+from splade.evaluation.frontier import FrontierCollector
+from splade.evaluation.performance import PerformanceCollector
+from splade.evaluation.removability import RemovabilityCollector
+from splade.evaluation.scaling_metrics import AblationSparsityCollector
+from splade.evaluation.separation import SeparationCollector
+from splade.evaluation.suite import EvaluationSettings, evaluate
+from splade.evaluation.text_sample import TextSampler
+from splade.evaluation.verification import VerificationCollector
+from splade.report.evaluation_terminal import evaluation_view
+from tests import tiny
+from tests.evaluation.corpora import TEXTS, random_head
+from tests.evaluation.planted_circuits import fed, some_vectors
+
+SPLIT = TextSplit(tuple(TEXTS * 5), tuple(row % 3 for row in range(len(TEXTS) * 5)))
+SETTINGS = EvaluationSettings(edited_texts=4, layer_texts=2, ungated_texts=4, batch_size=16)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return tiny.model()
+
+
+@pytest.fixture(scope="module")
+def results(model):
+    return evaluate(model, SPLIT, SETTINGS)
+
+
+def test_everything_is_measured_and_goes_through_json(results):
+    found = results.as_dict()
+    assert found["texts"] == len(SPLIT)
+    assert found["labels"] == ("negative", "neutral", "positive")
+    assert [size["fraction"] for size in found["completeness"]["sizes"]] == [0.01, 0.05, 0.1, 0.2, 0.5]
+    assert [rate["words"] for rate in found["removability"]["removed"]] == [1, 3, 5, 10]
+    assert found["verification"]["texts_beyond_tolerance"] == 0
+    assert found["masking"]["texts"] == 20
+    assert len(found["layers"]["layers"]) == 2
+    assert found["seconds"].keys() >= {"reading", "eraser", "stability", "layers"}
+    assert json.loads(json.dumps(found))["texts"] == len(SPLIT)
+
+
+def numbers(value):
+    """Every number in nested plain data, in order."""
+    if isinstance(value, dict):
+        return [number for part in value.values() for number in numbers(part)]
+    if isinstance(value, list | tuple):
+        return [number for part in value for number in numbers(part)]
+    return [value] if isinstance(value, float) else []
+
+
+def test_batches_do_not_matter(model, results):
+    other = evaluate(model, SPLIT, replace(SETTINGS, batch_size=48))
+    # Not the separation: which circuits meet which depends on the order of reading.
+    for part in ("performance", "calibration", "completeness", "eraser", "removability", "stability", "layers"):
+        ours, theirs = (numbers(asdict(getattr(one, part))) for one in (results, other))
+        assert len(ours) > 5
+        assert ours == pytest.approx(theirs, abs=1e-4)
+
+
+def test_one_text_is_measured_and_shown(model):
+    found = evaluate(model, TextSplit(("a good film",), (0,)), SETTINGS)
+    assert found.masking is None
+    assert found.probes is None
+    page = io.StringIO()
+    Console(file=page, width=200).print(evaluation_view(found.as_dict()))
+    assert "On 1 texts" in page.getvalue()
+    assert "nan" not in page.getvalue()
+
+
+def test_texts_without_words_are_measured(model):
+    silent = tiny.model()
+    silent.gate.close(torch.ones(len(model.dimensions), dtype=torch.bool))
+    found = evaluate(silent, SPLIT.take(range(4)), SETTINGS)
+    assert found.performance.texts_without_words == 4
+    assert found.separation.cosine is None
+    assert found.completeness.sizes[0].circuit.agreement.mean == 1
+    json.dumps(found.as_dict())
+
+
+def test_memory_does_not_grow_with_the_corpus():
+    head, labels = random_head(), ("x", "y", "z")
+
+    def sizes(count):
+        rankings = Rankings(head)
+        collectors = [
+            PerformanceCollector(labels, 9),
+            CalibrationCollector(),
+            FrontierCollector(head),
+            VerificationCollector(rankings),
+            CompletenessCollector(head, labels, [0.1]),
+            EraserCollector(rankings, [0.1]),
+            RemovabilityCollector(rankings, [1]),
+            SeparationCollector(3, 9),
+            AblationSparsityCollector(rankings),
+            TextSampler(20),
+        ]
+        vectors = some_vectors(40).repeat(count, 1)
+        given = [row % 3 for row in range(len(vectors))]
+        return [len(pickle.dumps(fed(one, head, vectors, given, batch_size=40))) for one in collectors]
+
+    for before, after in zip(sizes(1), sizes(4), strict=True):
+        assert after < 1.05 * before + 200

@@ -1,0 +1,77 @@
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from splade.config.load import build_config
+from splade.data import TextSplit
+from splade.models.config import ModelConfig
+from splade.pipelines import Watchers, run_experiment, score
+from splade.training import run_folder
+from splade.training.loop import Interrupted
+from tests import tiny
+from tests.evaluation.corpora import TEXTS
+from tests.tiny import BAD, GOOD
+from tests.training.tensorboard import drawn, installed
+
+SPLIT = TextSplit(tuple(f"{text} {i}" for i in range(30) for text in TEXTS[:5]), (0, 1, 2) * 50)
+
+
+@pytest.fixture
+def settings(tmp_path):
+    rows = [f"{text} {i},{label}" for i in range(12) for texts, label in ((GOOD, 1), (BAD, 0)) for text in texts]
+    (tmp_path / "reviews.csv").write_text("\n".join(["text,label", *rows]) + "\n")
+    return {
+        "data": {"dataset_name": str(tmp_path / "reviews.csv")},
+        "model": {"name": str(tiny.saved_encoder(tmp_path / "encoder")), "max_length": 16},
+        "training": {"max_epochs": 2, "batch_size": 16},
+    }
+
+
+@pytest.mark.parametrize("parts", [{"pool": "max"}, {"pool": "attention"}, {"head": "bcos"}], ids=str)
+def test_scores_are_those_of_each_text_on_its_own(parts):
+    model = tiny.model(ModelConfig.model_validate({"gate": "drelu", **parts}))
+    split = TextSplit(SPLIT.texts[:30], SPLIT.labels[:30])
+    ids = [torch.tensor([model.tokenizer(text)["input_ids"]]) for text in split.texts]
+    with torch.no_grad():
+        states = [model.classify_document(row, torch.ones_like(row)) for row in ids]
+    is_right = [int(state.logits.argmax()) == gold for state, gold in zip(states, split.labels, strict=True)]
+    found = score(model, split, batch_size=7)
+    assert list(found.is_correct) == is_right
+    assert found.accuracy == sum(is_right) / 30
+    assert found.active_words == sum(int((state.sparse_vector > 0).sum()) for state in states) / 30
+    assert found.majority == 1 / 3
+    assert found.identity_error < 1e-5
+    assert "is_correct" not in found.as_dict()
+
+
+def test_what_is_counted_does_not_depend_on_the_batch_size():
+    counts = {score(tiny.model(), SPLIT, batch_size=size).active_words for size in (8, 32, 128)}
+    assert len(counts) == 1
+    assert counts.pop() > 1
+
+
+def test_an_interrupted_run_takes_and_draws_what_an_uninterrupted_one_does(settings, tmp_path, monkeypatch):
+    clock = SimpleNamespace(now=0.0, monotonic=lambda: clock.now)
+    monkeypatch.setattr(run_folder, "time", clock)
+    installed(monkeypatch)
+    seen = []
+
+    def on_step(step):
+        clock.now += 1
+        seen.append(step)
+
+    def train(name, stop_at=None, **how):
+        seen.clear()
+        config = build_config({**settings, "output_dir": str(tmp_path / name)})
+        watchers = Watchers(on_step=on_step, is_interrupted=lambda: len(seen) == stop_at)
+        return run_experiment(config, device="cpu", watchers=watchers, **how)
+
+    whole = train("whole")
+    for stop_at in (3, 7):
+        name = f"stopped at {stop_at}"
+        with pytest.raises(Interrupted):
+            train(name, stop_at)
+        assert train(name, resume=True) == whole
+        assert drawn(tmp_path / name / "tensorboard") == drawn(tmp_path / "whole" / "tensorboard")
+    assert whole["seconds"] == len(drawn(tmp_path / "whole" / "tensorboard")["training/ce"]) + 1
