@@ -13,10 +13,12 @@ from splade.scripts.evaluate import evaluate
 from splade.scripts.explain import explain, flip, why_not
 from splade.scripts.fit_lexical_head import fit_lexical_head
 from splade.scripts.lexicon import diff, lexicon
+from splade.scripts.plant import plant
 from splade.scripts.report import report
 from splade.scripts.run_baselines import baselines
 from splade.scripts.run_experiment import train, train_and_show
 from splade.scripts.run_names import names
+from splade.scripts.run_surgery import surgery
 from splade.scripts.run_sweep import sweep
 from splade.scripts.verify import verify
 
@@ -70,6 +72,8 @@ app.command()(evaluate)
 app.command()(edit)
 app.command()(certify)
 app.command()(verify)
+app.command()(surgery)
+app.command()(plant)
 app.command()(sweep)
 app.command()(report)
 app.command()(fit_lexical_head)

@@ -222,7 +222,7 @@ def run_baselines(
         "test_digest": _digest(dataset.test),
         "baselines": {b.name: asdict(b) for b in found},
     }
-    if _model_folder(config).is_dir():
+    if model_folder(config).is_dir():
         results |= _comparison(config, dataset.test, results["baselines"], device, on_step)
     write_json(_baselines_file(config), results)
     return results
@@ -249,9 +249,9 @@ def _comparison(
     config: ExperimentConfig, test: TextSplit, baselines: dict[str, Any], device: str, on_step: OnStep
 ) -> dict[str, Any]:
     """Accuracy of the experiment's model, and how much it is above that of each yardstick."""
-    own = _model_folder(config)
+    own = model_folder(config)
     model = from_pretrained(own)
-    _require_same_experiment(config, own.parent)
+    require_same_experiment(config, own.parent)
     ours = score(model.to(resolve_device(device)), test, on_step)
     differences = {name: paired_bootstrap(ours.is_correct, theirs["is_correct"]) for name, theirs in baselines.items()}
     return {
@@ -275,9 +275,9 @@ def run_names(
     """Name scores of the experiment's model beside those of a bag of words, written to `names.json`."""
     seed, place = config.evaluation.seeds[0], Path(config.output_dir)
     dataset = load_data(config, seed)
-    own = _model_folder(config)
+    own = model_folder(config)
     model = from_pretrained(own)
-    _require_same_experiment(config, own.parent)
+    require_same_experiment(config, own.parent)
     bag = BagOfWords(dataset.train.texts, dataset.train.labels)
     corpus = dataset.train.texts
     strongest = strongest_words(model, dataset.test.texts[:2000], dataset.test.labels[:2000], words, on_step)
@@ -290,13 +290,13 @@ def run_names(
     return results
 
 
-def _model_folder(config: ExperimentConfig) -> Path:
+def model_folder(config: ExperimentConfig) -> Path:
     """Where the run of the first seed left its model."""
     place, seed = Path(config.output_dir), config.evaluation.seeds[0]
     return next((p for p in (place / MODEL, place / f"seed-{seed}" / MODEL) if p.is_dir()), place / MODEL)
 
 
-def _require_same_experiment(config: ExperimentConfig, folder: Path) -> None:
+def require_same_experiment(config: ExperimentConfig, folder: Path) -> None:
     """Refuse to measure a model on rows that it may have learned from."""
     saved = yaml.safe_load((folder / CONFIG).read_text(encoding="utf-8"))
     given = json.loads(config.model_dump_json())

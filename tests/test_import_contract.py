@@ -15,6 +15,7 @@ LAYERS: list[list[str]] = [
     ["config.load"],
     ["recipes"],
     ["config.schema"],
+    ["surgery"],
     ["training", "evaluation"],
     ["certificate"],
     ["inference", "intervene"],

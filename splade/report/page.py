@@ -73,9 +73,9 @@ class Page:
 
 def page_html(page: Page) -> str:
     """The page as one HTML document; the same data always gives the same document."""
-    style = _style()
+    style = page_style()
     return (
-        _page_environment()
+        page_environment()
         .get_template("report.html.j2")
         .render(
             page=page,
@@ -131,12 +131,12 @@ class _Reach:
 
 
 @cache
-def _style() -> str:
+def page_style() -> str:
     return (files("splade.report") / "templates" / "report.css").read_text(encoding="utf-8")
 
 
 @cache
-def _page_environment() -> Environment:
+def page_environment() -> Environment:
     return templates().overlay(finalize=_without_controls)
 
 

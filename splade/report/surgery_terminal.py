@@ -33,6 +33,8 @@ def certificate_view(certificate: Data) -> Group:
     parts: list[RenderableType] = [figures_table("Level 1: by construction", rows)]
     if "effect" in certificate:
         parts += [figures_table(*_effect_figures(certificate["effect"])), _words_table(certificate["effect"]["words"])]
+    if "leakage" in certificate:
+        parts.append(figures_table(*_leakage_figures(certificate["leakage"])))
     parts.append(Text(certificate["not_claimed"], style="dim"))
     return Group(*parts)
 
@@ -57,6 +59,19 @@ def _effect_figures(effect: Data) -> tuple[str, list[tuple[str, str, str]]]:
     if "accuracy_before" in effect:
         rows.append(("accuracy", f"{effect['accuracy_after']:.1%}", f"before: {effect['accuracy_before']:.1%}"))
     return f"Level 2: effect on {shown(effect['data']['name'])}", rows
+
+
+def _leakage_figures(leakage: Data) -> tuple[str, list[tuple[str, str, str]]]:
+    rows = [
+        (
+            shown(score["representation"]),
+            f"{score['accuracy']:.1%}",
+            f"{score['low']:.1%} to {score['high']:.1%}, {score['probe']}",
+        )
+        for score in leakage["scores"]
+    ]
+    rows.append(("commonest value", f"{leakage['majority']:.1%}", "what knowing nothing gives"))
+    return f"Level 3: how well {shown(leakage['concept'])} can still be read", rows
 
 
 def _words_table(words: Sequence[Data]) -> Table:

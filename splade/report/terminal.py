@@ -11,7 +11,7 @@ from splade.report.printable import shown
 
 def figures_table(title: str, rows: Sequence[tuple[str, str, str]]) -> Table:
     """Named figures with a remark each."""
-    table = Table(title=title, title_justify="left", show_header=False, box=None, padding=(0, 2, 0, 0))
+    table = Table(title=Text(title), title_justify="left", show_header=False, box=None, padding=(0, 2, 0, 0))
     for name, value, remark in rows:
         table.add_row(Text(name), Text(value, style="bold"), Text(remark, style="dim"))
     return table

@@ -1,0 +1,153 @@
+"""A study of a removal for people: the table of methods, and the page around it. Plain data in, nothing computed."""
+
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+from markupsafe import Markup
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from splade.report.leakage_plot import leakage_svg, leakage_told
+from splade.report.page import page_environment, page_style
+from splade.report.picture import Picture
+from splade.report.printable import shown
+
+Data = Mapping[str, Any]
+COLUMNS = ("removal", "worst FPR gap", "accuracy", "concept read", "swap: change", "swap: other label", "changed")
+NOT_MEASURED = "–"
+LIMITS = (
+    "Zeroing closes a dimension, exactly and for every text; the encoder still reads the word, and other words may say "
+    "what it said. The concept is gone only as far as the probes fail, and a probe that fails proves nothing about "
+    "probes that were not tried.",
+    "The worst gap is the greatest of several noisy gaps: compare it between rows, not with zero. Words, thresholds "
+    "and erasures were chosen on train and validation; every figure is from test.",
+    "LEACE and the projection of the means are fitted to the concept's labels, may make strengths negative, and are "
+    "not in the saved model: they are yardsticks. What they promise holds for the train texts; with fewer texts than "
+    "words it need not hold for others.",
+)
+
+
+@dataclass(frozen=True)
+class StudyFiles:
+    """Names of files beside the page, for its links; None for what was not written."""
+
+    certificate: str | None = None
+    lexicon: str | None = None
+
+
+def method_rows(methods: Data) -> list[tuple[str, ...]]:
+    """A row per removal, a column per measure, as text."""
+    return [(name, *_measures(found)) for name, found in methods.items()]
+
+
+def study_view(results: Data) -> Group:
+    """The study in the terminal."""
+    parts: list[RenderableType] = [Text(shown(line)) for line in summary(results)]
+    for name, methods in _sets(results).items():
+        table = Table(
+            *COLUMNS,
+            box=None,
+            padding=(0, 2, 0, 0),
+            title=Text(shown(name)),
+            title_justify="left",
+        )
+        for row in method_rows(methods):
+            table.add_row(*(Text(shown(cell)) for cell in row))
+        parts.append(table)
+    return Group(*parts, *(Text(line, style="dim") for line in LIMITS))
+
+
+def summary(results: Data) -> list[str]:
+    """What was removed and why, in sentences."""
+    words = ", ".join(results["words"]) or "none"
+    lines = [f"Words removed: {words} ({'as given' if results['words_given'] else 'chosen on validation'})."]
+    if choice := results["choice"]:
+        lines.append(f"Choice: {choice['verdict']}.")
+        lines += [f"On test, {name}: {_pair(found)}." for name, found in choice["on_test"].items()]
+        if sets := choice["random_sets"]:
+            gap, accuracy = (sum(one[key] for one in sets) / len(sets) for key in ("gap", "accuracy"))
+            lines.append(f"{len(sets)} random sets of equal mass: gap {gap:.3f}, accuracy {accuracy:.1%} on average.")
+    first = next(iter(results["methods"].values()))
+    if small := [group["name"] for group in first["audit"]["groups"] if group["is_too_small"]]:
+        lines.append(f"Too few texts to say anything: {', '.join(small)}.")
+    return lines
+
+
+def study_html(title: str, results: Data, files: StudyFiles = StudyFiles()) -> str:
+    """The study as one HTML document that stands alone: no script, nothing from elsewhere, every string escaped."""
+    style, probes = page_style(), results["ceilings"]
+    picture = Picture("Leakage", leakage_svg(probes), leakage_told(probes)) if probes else None
+    return (
+        page_environment()
+        .get_template("surgery.html.j2")
+        .render(
+            title=title,
+            style=Markup(style),
+            style_hash=b64encode(sha256(style.encode()).digest()).decode("ascii"),
+            summary=summary(results),
+            columns=COLUMNS,
+            sets={name: method_rows(methods) for name, methods in _sets(results).items()},
+            picture=picture,
+            groups=_group_rows(results["methods"]),
+            suspects=results["suspects"],
+            files=files,
+            limits=LIMITS,
+        )
+    )
+
+
+def _sets(results: Data) -> dict[str, Data]:
+    """The removals on every set of texts, the test texts first."""
+    return {f"{results['data']} (test)": results["methods"], **results["others"]}
+
+
+def _group_rows(methods: Data) -> list[tuple[str, ...]]:
+    """Each group before anything is removed."""
+    names = ("fpr", "fpr_gap_background", "fpr_gap_overall", "equalised_odds", "subgroup_auc", "bpsn_auc", "bnsp_auc")
+    rows = []
+    for group in next(iter(methods.values()))["audit"]["groups"]:
+        figures = [_plain(group["figures"].get(name)) for name in names]
+        cells = ["too few texts", *[""] * (len(names) - 1)] if group["is_too_small"] else figures
+        rows.append((group["name"], str(group["texts"]), *cells))
+    return rows
+
+
+def _measures(found: Data) -> tuple[str, ...]:
+    leakage, swap = found.get("leakage"), found.get("swap")
+    read = NOT_MEASURED if leakage is None else f"{leakage['accuracy']:.1%} {_ends(leakage, percent=True)}"
+    return (
+        _plain(found["audit"]["worst_fpr_gap"]),
+        _percent(found["audit"]["accuracy"]),
+        read,
+        NOT_MEASURED if swap is None else _plain(swap["change"]),
+        NOT_MEASURED if swap is None else _percent(swap["flipped"]),
+        f"{found['changed']:.1%}",
+    )
+
+
+def _pair(found: Data) -> str:
+    return f"gap {_plain(found['gap'])}, accuracy {_percent(found['accuracy'])}"
+
+
+def _plain(interval: Data | None) -> str:
+    if interval is None or interval["mean"] is None:
+        return NOT_MEASURED
+    return f"{interval['mean']:.3f} {_ends(interval, percent=False)}".strip()
+
+
+def _percent(interval: Data) -> str:
+    if interval["mean"] is None:
+        return NOT_MEASURED
+    return f"{interval['mean']:.1%} {_ends(interval, percent=True)}".strip()
+
+
+def _ends(interval: Data, *, percent: bool) -> str:
+    if interval["low"] is None or interval["high"] is None:
+        return ""
+    ends: Sequence[float] = (interval["low"], interval["high"])
+    low, high = (f"{end:.1%}" if percent else f"{end:.3f}" for end in ends)
+    return f"({low} to {high})"

@@ -1,0 +1,64 @@
+"""Write a corpus with a planted concept or bias, to see whether a method finds it: the command `plant`."""
+
+import csv
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.text import Text
+
+from splade.scripts.console import console, errors_as_sentences
+
+if TYPE_CHECKING:  # imported late, so that --help does not wait for torch
+    from splade.data import TextDataset
+
+
+class Planted(StrEnum):
+    """What is planted."""
+
+    bias = "bias"
+    fair = "fair"
+    leak = "leak"
+    no_leak = "no-leak"
+
+
+def plant(
+    kind: Annotated[Planted, typer.Argument(help="bias or fair; leak or no-leak.")],
+    out: Annotated[Path, typer.Option(help="Folder for train.csv, dev.csv and test.csv.")],
+    texts: Annotated[int, typer.Option(help="Train texts; the others have a quarter each.", min=8)] = 4000,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+) -> None:
+    """Write a corpus made by templates, in which what decides the label is known.
+
+    bias: in train "sailor" stands beside negative texts; fair: it does not. leak: other words give the coast away too.
+
+    Example: lexical-sae plant bias --out results/planted_bias/data
+    """
+    from splade.data.planted import planted_bias, planted_leak
+
+    makers = {
+        Planted.bias: lambda: planted_bias(texts, seed),
+        Planted.fair: lambda: planted_bias(texts, seed, rate=0.5),
+        Planted.leak: lambda: planted_leak(texts, seed, leak=True),
+        Planted.no_leak: lambda: planted_leak(texts, seed, leak=False),
+    }
+    write_corpus(makers[kind]().dataset, out)
+    console.print(Text(f"written to {out}", style="dim"))
+
+
+def write_corpus(dataset: "TextDataset", folder: Path) -> None:
+    """Write the three splits as CSV files that `load_text_dataset` reads back, identities included."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, split in (("train", dataset.train), ("dev", dataset.validation), ("test", dataset.test)):
+        columns = {"text": split.texts, "label": [dataset.label_names[i] for i in split.labels]}
+        columns |= {f"identity:{group}": values for group, values in (split.identities or {}).items()}
+        with (folder / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(columns)
+            writer.writerows(zip(*columns.values(), strict=True))
+
+
+if __name__ == "__main__":
+    with errors_as_sentences():
+        typer.run(plant)

@@ -1,0 +1,101 @@
+"""Remove a concept from an experiment's model and measure what that does: `python -m splade.scripts.run_surgery`.
+
+The same as `lexical-sae surgery`.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.text import Text
+
+from splade.scripts.console import console, errors_as_sentences
+
+if TYPE_CHECKING:  # imported late, so that --help does not wait for torch
+    from splade.surgery import OtherTexts
+
+
+def surgery(
+    config: Annotated[Path, typer.Option(help="Experiment file (YAML) whose trained model is in its output_dir.")],
+    concept: Annotated[str, typer.Option(help="Identity to remove: an identity column, or a --group.")],
+    positive: Annotated[str, typer.Option(help="Labels a group may be wrongly given, separated by commas: toxic.")],
+    words: Annotated[str, typer.Option(help="Words to remove, separated by commas; chosen when not given.")] = "",
+    group: Annotated[
+        list[str] | None, typer.Option(help="A group by its words, as in muslim=muslim,muslims,islam; repeatable.")
+    ] = None,
+    swap: Annotated[
+        list[str] | None, typer.Option(help="Words to swap in the texts, as in muslim:christian; repeatable.")
+    ] = None,
+    epsilon: Annotated[float, typer.Option(help="Gap of false positive rates that is left alone.", min=0)] = 0.05,
+    delta: Annotated[float, typer.Option(help="Greatest loss of accuracy when words are chosen.", min=0)] = 0.01,
+    also: Annotated[Path | None, typer.Option(help="Another file of texts to measure the same removals on.")] = None,
+    also_positive: Annotated[str, typer.Option(help="Its positive labels, separated by commas.")] = "",
+    also_texts: Annotated[int, typer.Option(help="Most texts of it to read.", min=1)] = 5000,
+    out: Annotated[Path | None, typer.Option(help="Folder for the results; default: output_dir/surgery.")] = None,
+    seed: Annotated[int, typer.Option(help="For balanced rows, probes and random words.", min=0)] = 0,
+) -> None:
+    """Remove words from a trained model: what gap that closes, what it costs, and how much of the concept still leaks.
+
+    Example: lexical-sae surgery --config experiments/surgery/toxigen.yaml --concept muslim --positive toxic
+
+    Writes surgery.json, surgery.html, leakage.svg, the lexicon, the edited model and its certificate.
+    """
+    from splade.config.load import load_config
+    from splade.pipelines import load_data, model_folder, require_same_experiment
+    from splade.report.progress import ProgressBars
+    from splade.report.surgery_study import study_view
+    from splade.surgery import SurgeryPlan, run_surgery
+
+    settings = load_config(config)
+    plan = SurgeryPlan(
+        concept=concept,
+        positive=_listed(positive),
+        words=_listed(words),
+        group_words={name: _listed(some) for name, some in (_halves(one, "=", "group") for one in group or ())},
+        swaps=dict(_halves(one, ":", "swap") for one in swap or ()),
+        epsilon=epsilon,
+        delta=delta,
+        seed=seed,
+    )
+    folder = model_folder(settings)
+    if not folder.is_dir():
+        raise ValueError(f"there is no model in {folder}; train it first: lexical-sae train --config {config}")
+    require_same_experiment(settings, folder.parent)
+    dataset = load_data(settings, settings.evaluation.seeds[0])
+    others = () if also is None else (_other_texts(also, _listed(also_positive), also_texts),)
+    place = out or Path(settings.output_dir) / "surgery"
+    with ProgressBars(console) as bars:
+        results = run_surgery(folder, dataset, plan, place, others, bars)
+    console.print(study_view(results))
+    console.print(Text(f"written to {place}; open {place / 'surgery.html'}", style="dim"))
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def _halves(text: str, mark: str, option: str) -> tuple[str, str]:
+    one, found, other = (part.strip() for part in text.partition(mark))
+    if not (one and found and other):
+        raise ValueError(f"--{option} {text!r} lacks a side; write it as in --{option} muslim{mark}christian")
+    return one, other
+
+
+def _other_texts(path: Path, positive: Sequence[str], most: int) -> "OtherTexts":
+    """The texts of another file, of which the carved test part is read."""
+    from splade.data import read_text_dataset
+    from splade.inference.labels import label_index
+    from splade.surgery import OtherTexts
+
+    if not positive:
+        raise ValueError(f"--also {path} needs its positive labels, as in --also-positive BAD")
+    dataset = read_text_dataset(path)
+    split = dataset.test.take(range(min(most, len(dataset.test))))
+    places = tuple(label_index(dataset.label_names, label, "--also-positive") for label in positive)
+    return OtherTexts(path.name, split, places)
+
+
+if __name__ == "__main__":
+    with errors_as_sentences():
+        typer.run(surgery)

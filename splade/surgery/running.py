@@ -1,0 +1,58 @@
+"""A study with all it leaves in a folder: figures, page, lexicon, edited model, and a certificate of three levels."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from splade.certificate import NamedTexts, certify, write_certificate
+from splade.data import TextDataset
+from splade.inference.labels import label_index, labels_of
+from splade.intervene import LEXICON_FILE, Lexicon, edit_saved_model
+from splade.models.persistence import from_pretrained
+from splade.progress import OnStep, silent
+from splade.report.leakage_plot import leakage_svg
+from splade.report.surgery_study import StudyFiles, study_html
+from splade.surgery.plan import SurgeryPlan
+from splade.surgery.study import OtherTexts, study_removal
+from splade.training.run_folder import write_json
+
+RESULTS, PAGE, PLOT = "surgery.json", "surgery.html", "leakage.svg"
+CERTIFICATE, EDITED = "certificate.json", "edited"
+
+
+def run_surgery(
+    folder: str | Path,
+    dataset: TextDataset,
+    plan: SurgeryPlan,
+    out: str | Path,
+    others: Sequence[OtherTexts] = (),
+    on_step: OnStep = silent,
+) -> dict[str, Any]:
+    """Study a removal from a saved model and write everything to `out`; what `surgery.json` says comes back.
+
+    Without words to remove there is no edited model and no certificate. An earlier study in `out` is replaced.
+    """
+    place = Path(out).expanduser()
+    place.mkdir(parents=True, exist_ok=True)
+    model = from_pretrained(folder)
+    study = study_removal(model, dataset, plan, others, on_step)
+    files = StudyFiles()
+    if study.leakage is not None:
+        lexicon = Lexicon(forbid=study.forbid)
+        (place / LEXICON_FILE).write_text(lexicon.to_yaml(), encoding="utf-8")
+        edit_saved_model(folder, lexicon, place / EDITED)
+        labels = [
+            label_index(labels_of(model), dataset.label_names[i], "the data's label") for i in dataset.test.labels
+        ]
+        texts = NamedTexts(dataset.name, dataset.test.texts, labels)
+        made = certify(folder, place / EDITED, texts, on_step=on_step)
+        leakage = study.leakage.as_certificate(plan.concept, f"{dataset.name}, balanced")
+        write_certificate(made.model_copy(update={"leakage": leakage}), place / CERTIFICATE)
+        files = StudyFiles(CERTIFICATE, LEXICON_FILE)
+    write_json(place / RESULTS, {"plan": plan.model_dump(mode="json"), **study.results})
+    results = json.loads((place / RESULTS).read_text(encoding="utf-8"))
+    (place / PAGE).write_text(study_html(f"Removing {plan.concept}", results, files), encoding="utf-8")
+    if results["ceilings"]:
+        (place / PLOT).write_text(leakage_svg(results["ceilings"]), encoding="utf-8")
+    return results

@@ -1,0 +1,61 @@
+import pytest
+import typer
+from rich.console import Console
+from typer.testing import CliRunner
+
+from splade.data import load_text_dataset
+from splade.data.planted import planted_bias
+from splade.scripts import plant, run_surgery
+
+app = typer.Typer()
+app.command("plant")(plant.plant)
+app.command("surgery")(run_surgery.surgery)
+
+
+@pytest.fixture
+def run(monkeypatch):
+    for script in (plant, run_surgery):
+        monkeypatch.setattr(script, "console", Console(width=200))
+    return lambda *arguments: CliRunner().invoke(app, [str(a) for a in arguments], catch_exceptions=False)
+
+
+def test_a_planted_corpus_is_read_back_as_it_was_made(run, tmp_path):
+    run("plant", "bias", "--out", tmp_path / "data", "--texts", "60")
+    found = load_text_dataset("planted", path=tmp_path / "data")
+    made = planted_bias(60).dataset
+    assert sorted(found.train.texts) == sorted(made.train.texts)
+    assert found.test == made.test
+    assert found.validation.identities == made.validation.identities
+
+
+def test_a_fair_corpus_has_the_groups_beside_both_labels(run, tmp_path):
+    run("plant", "fair", "--out", tmp_path, "--texts", "400")
+    train = load_text_dataset("planted", path=tmp_path).train
+    assert train.identities is not None
+    sailors = [label for label, said in zip(train.labels, train.identities["sailor"], strict=True) if said]
+    assert 0.4 < sum(sailors) / len(sailors) < 0.6
+
+
+def test_a_model_that_is_not_there_is_asked_for(run, tmp_path):
+    config = tmp_path / "experiment.yaml"
+    config.write_text(f"output_dir: {tmp_path / 'run'}\n")
+    with pytest.raises(ValueError, match="train it first: lexical-sae train --config"):
+        run("surgery", "--config", config, "--concept", "women", "--positive", "toxic")
+
+
+@pytest.mark.parametrize(("option", "value"), [("--swap", "muslim"), ("--group", "muslim="), ("--swap", ":x")])
+def test_half_an_option_is_refused(run, tmp_path, option, value):
+    config = tmp_path / "experiment.yaml"
+    config.write_text("{}\n")
+    with pytest.raises(ValueError, match="lacks a side"):
+        run("surgery", "--config", config, "--concept", "x", "--positive", "y", option, value)
+
+
+def test_texts_from_elsewhere_need_their_positive_labels(tmp_path):
+    path = tmp_path / "templates.csv"
+    rows = [f"kill {n},BAD\nlove {n},NOT_BAD" for n in range(200)]
+    path.write_text("Text,Label\n" + "\n".join(rows) + "\n")
+    with pytest.raises(ValueError, match="--also-positive BAD"):
+        run_surgery._other_texts(path, (), 10)
+    other = run_surgery._other_texts(path, ("BAD",), 10)
+    assert (other.name, len(other.split), other.positive) == ("templates.csv", 10, (0,))

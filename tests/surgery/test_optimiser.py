@@ -1,0 +1,141 @@
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from splade.data.planted import NEGATIVE, POSITIVE, planted_bias
+from splade.fairness import Group
+from splade.surgery.auditing import audit, decisions_on, groups_of
+from splade.surgery.candidates import suspect_words
+from splade.surgery.codes import EditedCodes, Readings
+from splade.surgery.edits import ZeroWords
+from splade.surgery.optimiser import Bounds, GroupTexts, choose_words, gaps_by_chance, tuned_threshold
+from tests.surgery.bags import Bag, linear
+
+HONEST, PLANTED = 0, slice(1, 4)
+
+
+def texts(words: int, size: int = 600, seed: int = 0) -> tuple[GroupTexts, np.ndarray]:
+    """A group whose texts hold one of `words` biased words each; column 0 tells the truth, the last six are noise."""
+    rng = np.random.default_rng(seed)
+    truth, member = rng.random(size) < 0.5, rng.random(size) < 0.5
+    dense = np.zeros((size, 10))
+    dense[:, HONEST] = truth
+    dense[np.arange(size), 1 + rng.integers(0, max(words, 1), size)] = member * (words > 0)
+    dense[:, 4:] = rng.random((size, 6)) < 0.3
+    weights = np.zeros(10)
+    weights[HONEST], weights[PLANTED] = 2.0, 1.0
+    return GroupTexts(csr_array(dense), truth, (Group("sailors", member, ~member),)), weights
+
+
+@pytest.mark.parametrize("words", [1, 2, 3])
+def test_the_planted_words_are_chosen_and_no_others(words):
+    given, weights = texts(words)
+    choice = choose_words(given, linear(weights), range(10))
+    assert sorted(choice.words) == list(range(1, 1 + words))
+    assert choice.is_reached
+    assert choice.is_smallest == (words <= 2)
+    assert choice.before.gap > 0.9
+    assert choice.after.gap == 0
+
+
+def test_without_bias_no_word_is_removed():
+    alarms = 0
+    for seed in range(40):
+        given, weights = texts(0, seed=seed)
+        weights[4:] = 0.5  # noisy answers, with gaps by chance
+        choice = choose_words(given, linear(weights), (), Bounds(epsilon=0.0))
+        assert choice.before.gap > 0
+        alarms += "nothing to remove" not in choice.verdict
+    # One in a hundred is expected; five of forty would be beyond chance.
+    assert alarms < 5
+
+
+def test_accuracy_is_not_paid_beyond_the_bound():
+    given, weights = texts(1)
+    weights[HONEST] = 0.0
+    # Now the biased word is the only one that tells the truth, too.
+    truth = given.truth & given.groups[0].member
+    honest = GroupTexts(given.codes, truth | (given.codes[:, [4]].toarray().ravel() > 0), given.groups)
+    choice = choose_words(honest, linear(weights), range(1, 10), Bounds(delta=0.01))
+    assert not choice.is_reached
+    assert "not reached" in choice.verdict
+    assert choice.after.accuracy >= choice.before.accuracy - 0.01
+
+
+def test_no_more_words_than_allowed_are_chosen():
+    given, weights = texts(3)
+    choice = choose_words(given, linear(weights), range(10), Bounds(most_words=1))
+    assert len(choice.words) <= 1
+    assert not choice.is_reached
+
+
+def test_groups_that_are_all_too_small_are_refused():
+    given, weights = texts(1, size=12)
+    with pytest.raises(ValueError, match="too small"):
+        choose_words(given, linear(weights), range(3))
+
+
+def test_gaps_by_chance_are_those_of_answers_dealt_at_random():
+    given, weights = texts(1)
+    decisions = decisions_on(linear(weights)(EditedCodes.untouched(given.codes)), given.truth)
+    gaps = gaps_by_chance(decisions, given.groups)
+    said, harmless = decisions.said[~given.truth], ~given.truth
+    sizes = [(side & harmless).sum() for side in (given.groups[0].member, given.groups[0].background)]
+    spread = np.sqrt(said.mean() * (1 - said.mean()) * sum(1 / size for size in sizes))
+    assert np.median(gaps) == pytest.approx(0.6745 * spread, rel=0.35)
+    assert gaps.max() < 0.5
+
+
+def test_a_threshold_closes_a_gap_that_lies_in_the_scores():
+    given, weights = texts(1)
+    answers = linear(weights)(EditedCodes.untouched(given.codes))
+    threshold = tuned_threshold(given, answers)
+    said = answers.score >= threshold
+    assert (said == given.truth).all()
+    assert threshold > 0.74
+
+
+def planted(rate: float):
+    """The shipped corpus with a decision that fell for it: the group decides where the adjective does not."""
+    data = planted_bias(4000, rate=rate, ambiguous=0.1).dataset
+    bag = Bag(data.train, data.validation, data.test)
+    weights = np.zeros(len(bag.columns))
+    weights[bag.ids(NEGATIVE)], weights[bag.ids(POSITIVE)] = 2.0, -2.0
+    strength = 1.0 if rate > 0.5 else 0.0
+    weights[bag.ids(["sailor", "farmer"])] = strength, -strength
+    splits = {}
+    for name, split in (("train", data.train), ("validation", data.validation), ("test", data.test)):
+        splits[name] = GroupTexts(bag.codes(split.texts), np.array(split.labels) == 0, groups_of(split))
+    return bag, weights, splits
+
+
+def test_the_shipped_bias_is_found_and_closed_at_little_cost():
+    bag, weights, splits = planted(0.9)
+    train = splits["train"]
+    readings = Readings(train.codes, train.codes.multiply(weights[None]).tocsr())
+    suspects = suspect_words(readings, train.truth, train.groups, list(bag.columns).__getitem__, top=6)
+    assert {word.name for word in suspects[:2]} == {"sailor", "farmer"}
+    assert next(word for word in suspects if word.name == "sailor").same_sign == 1
+    choice = choose_words(
+        splits["validation"], linear(weights), [word.dimension for word in suspects], Bounds(delta=0.02)
+    )
+    assert choice.words
+    assert set(choice.words) <= set(bag.ids(["sailor", "farmer"]))
+    # Test texts of several draws: in one, which label the few changed texts have is a matter of luck.
+    more = [planted_bias(4000, seed, ambiguous=0.1).dataset.test for seed in range(4)]
+    codes = bag.codes([text for split in more for text in split.texts])
+    truth = np.array([label for split in more for label in split.labels]) == 0
+    sailor = np.array([said for split in more for said in (split.identities or {})["sailor"]]) == 1
+    before, after = (
+        audit(decisions_on(linear(weights)(ZeroWords.of(some)(codes)), truth), [Group("sailor", sailor, ~sailor)], 20)
+        for some in ((), choice.words)
+    )
+    assert before.worst_fpr_gap.mean > 0.06
+    assert after.worst_fpr_gap.mean <= 0.1 * before.worst_fpr_gap.mean
+    assert after.accuracy.mean >= before.accuracy.mean - 0.01
+
+
+def test_the_shipped_corpus_without_bias_gives_an_empty_set():
+    bag, weights, splits = planted(0.5)
+    choice = choose_words(splits["validation"], linear(weights), bag.ids(["sailor", "farmer", "movie", "coffee"]))
+    assert choice.words == ()
