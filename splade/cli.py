@@ -18,8 +18,10 @@ from splade.scripts.report import report
 from splade.scripts.run_baselines import baselines
 from splade.scripts.run_experiment import train, train_and_show
 from splade.scripts.run_names import names
+from splade.scripts.run_ner import ner
 from splade.scripts.run_surgery import surgery
 from splade.scripts.run_sweep import sweep
+from splade.scripts.tag import tag
 from splade.scripts.verify import verify
 
 QUICKSTART = "quickstart"
@@ -74,6 +76,8 @@ app.command()(certify)
 app.command()(verify)
 app.command()(surgery)
 app.command()(plant)
+app.command()(ner)
+app.command()(tag)
 app.command()(sweep)
 app.command()(report)
 app.command()(fit_lexical_head)

@@ -11,6 +11,7 @@ from splade.models.layers.masking import WordMasking
 from splade.models.layers.neighbourhood import Neighbourhood
 from splade.models.layers.pooling import AttentionPool, MaxPool
 from splade.models.layers.saturation import Identity, Log1p
+from splade.models.layers.shapes import ShapeFeatures
 from splade.models.layers.virtual_expander import VirtualExpander
 from splade.part import PartConfig, Shorthand
 
@@ -33,6 +34,8 @@ class ModelConfig(PartConfig):
     """Sense slots for chosen words; the `vpe` section of an experiment writes this."""
     neighbourhood: Neighbourhood.Config | None = None
     """Which words a token may open: itself and those nearest to it; null lets every token open every word."""
+    shapes: ShapeFeatures.Config | None = None
+    """For taggers: named dimensions for how a word is written, which an uncased encoder does not see; null has none."""
     gate: Annotated[GateConfig, Shorthand] = JumpReLUGate.Config()
     """Which words are open: `drelu`, `gated_jumprelu` or `jumprelu`."""
     saturation: Annotated[SaturationConfig, Shorthand] = Log1p.Config()

@@ -1,9 +1,9 @@
-"""The dense twin: the same encoder with a classification layer, as one would fine-tune it without words in between."""
+"""The dense twins: the same encoder with a layer for classes or tags, as one would fine-tune it without words."""
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
-from transformers import AutoConfig, AutoModelForSequenceClassification
+from transformers import AutoConfig, AutoModelForSequenceClassification, AutoModelForTokenClassification
 
 from splade.models.backbone import load_tokenizer, quiet_transformers, without_attention_dropout
 from splade.models.bundled import resolve_source
@@ -25,3 +25,33 @@ class DenseClassifier(nn.Module):
     def forward(self, input_ids: Int[Tensor, "B L"], attention_mask: Bool[Tensor, "B L"]) -> Float[Tensor, "B C"]:
         """Logits of each class."""
         return self.model(input_ids=input_ids, attention_mask=attention_mask.long()).logits
+
+
+class DenseTagger(nn.Module):
+    """`AutoModelForTokenClassification` on a backbone's encoder, told how words are written.
+
+    Shapes go in where they can do most: into the input vectors, so that every position sees them all, and to the tags.
+    """
+
+    def __init__(self, name: str, num_tags: int, num_shapes: int = 0) -> None:
+        super().__init__()
+        source = resolve_source(name)
+        config = without_attention_dropout(AutoConfig.from_pretrained(source, num_labels=num_tags))
+        with quiet_transformers():
+            self.model = AutoModelForTokenClassification.from_pretrained(
+                source, config=config, dtype=torch.float32, use_safetensors=True, trust_remote_code=False
+            )
+        self.tokenizer = load_tokenizer(source)
+        width = self.model.get_input_embeddings().embedding_dim
+        self.shapes = nn.Parameter(torch.zeros(num_shapes, width))
+        self.shape_tags = nn.Parameter(torch.zeros(num_shapes, num_tags))
+
+    def forward(
+        self, input_ids: Int[Tensor, "B L"], attention_mask: Bool[Tensor, "B L"], shapes: Bool[Tensor, "B L S"]
+    ) -> Float[Tensor, "B L C"]:
+        """Logits of each tag at every position."""
+        vectors = self.model.get_input_embeddings()(input_ids)
+        present = shapes.to(vectors.dtype)
+        vectors = vectors + present @ self.shapes
+        logits = self.model(inputs_embeds=vectors, attention_mask=attention_mask.long()).logits
+        return logits + present @ self.shape_tags

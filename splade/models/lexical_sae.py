@@ -1,6 +1,7 @@
 """`LexicalSAE`: backbone > neighbourhood > expander > gate > saturation > pool > head.
 
-Two routes lead from text to a decision, and give the same answer:
+Shape features, where a tagger has them, join the words before the head. Two routes lead from text to a decision, and
+give the same answer:
 - `forward` makes the strength of every word at every position, [B, L, V]; `classify` and `tag` read it.
 - `encode_document` pools logits before the gate where the parts allow it; `classify_document` reads it.
 """
@@ -43,7 +44,7 @@ class EncodedSequence:
 
 @dataclass(frozen=True)
 class EncodedDocument:
-    """Words per document, with what the gate says of the greatest logit of each word."""
+    """Words per document or chosen position, with what the gate says of the greatest logit of each word."""
 
     sparse_vector: Float[Tensor, "B V"]
     gate: GateOutput
@@ -61,7 +62,8 @@ class LexicalSAE(nn.Module):
         self.backbone = backbone
         vocabulary = Vocabulary(backbone.tokenizer, backbone.vocab_size)
         senses = config.expander.dimensions(vocabulary) if config.expander else []
-        self.dimensions = DimensionTable(vocabulary, senses)
+        shapes = config.shapes.dimensions() if config.shapes else []
+        self.dimensions = DimensionTable(vocabulary, [*senses, *shapes])
         size = len(self.dimensions)
         self.expander = config.expander.build(backbone.width, vocabulary) if config.expander else None
         self.neighbourhood = config.neighbourhood.build(vocabulary) if config.neighbourhood else None
@@ -70,7 +72,9 @@ class LexicalSAE(nn.Module):
         if config.neighbourhood:
             unnamed = ~config.neighbourhood.nameable(vocabulary)
             _check_split_words_are_named(config, vocabulary, unnamed)
-            self.gate.close(torch.cat([unnamed, torch.zeros(len(senses), dtype=torch.bool, device="cpu")]))
+            appended = torch.zeros(len(self.dimensions.appended), dtype=torch.bool, device="cpu")
+            self.gate.close(torch.cat([unnamed, appended]))
+        self.shapes = config.shapes.build(size - len(shapes)) if config.shapes else None
         self.saturation = config.saturation.build()
         self.topk = TopK(config.topk_per_position)
         self.pool = config.pool.build(size)
@@ -106,12 +110,15 @@ class LexicalSAE(nn.Module):
             self.head(name).start_from(self.dimension_embeddings())
 
     def dimension_embeddings(self) -> Float[Tensor, "V D"]:
-        """The decoder's row of each dimension's word; senses of a word share theirs."""
+        """The decoder's row of each dimension's word: senses of a word share theirs, a shape has a random one."""
         rows = self.backbone.decoder.weight.detach()
-        if self.expander is None:
-            return rows
-        senses = self.expander.token_ids.repeat_interleave(self.expander.num_senses - 1)
-        return torch.cat([rows, rows[senses]])
+        if self.expander is not None:
+            senses = self.expander.token_ids.repeat_interleave(self.expander.num_senses - 1)
+            rows = torch.cat([rows, rows[senses]])
+        if self.shapes is not None:
+            drawn = torch.randn(len(self.shapes), rows.shape[1], generator=torch.Generator().manual_seed(0))
+            rows = torch.cat([rows, rows.mean(0) + rows.std() * drawn.to(rows)])
+        return rows
 
     @property
     def projection(self) -> Projection:
@@ -133,23 +140,65 @@ class LexicalSAE(nn.Module):
     ) -> Float[Tensor, "B L V"]:
         """Logit of every dimension at every position; -inf at padding, which no gate opens."""
         hidden = self._hidden(input_ids, attention_mask, states)
-        return self.projection.everywhere(hidden, input_ids, attention_mask)
+        return self._all_columns(self.projection.everywhere(hidden, input_ids, attention_mask))
+
+    def _all_columns(self, logits: Float[Tensor, "*batch W"]) -> Float[Tensor, "*batch V"]:
+        """Logits of words with a place for each shape feature."""
+        return logits if self.shapes is None else self.shapes.add_columns(logits)
 
     def _hidden(self, input_ids: TokenIds, mask: Bool[Tensor, "B L"], states: EncoderStates | None) -> EncoderStates:
         """What the decoder multiplies, from the encoder's states where the caller has them."""
         return self.backbone.hidden(input_ids, mask) if states is None else self.backbone.transform(states)
 
     def encode(
-        self, input_ids: TokenIds, attention_mask: TokenMask, states: EncoderStates | None = None
+        self,
+        input_ids: TokenIds,
+        attention_mask: TokenMask,
+        states: EncoderStates | None = None,
+        shapes: Bool[Tensor, "B L S"] | None = None,
     ) -> EncodedSequence:
         """Strength of every word at every position, with the gate's own account of it.
 
-        `states` are `backbone.encoder_states` of the same input, if they are there already.
+        `states` are `backbone.encoder_states` of the same input, if they are there already. Without `shapes`, how
+        words are written is not known, as in a document.
         """
         mask = attention_mask.bool()
         logits = self.word_logits(input_ids, mask, states)
         gate = self.gate(logits)
-        return EncodedSequence(self.topk(self.saturation(gate.activated)), gate, logits)
+        return EncodedSequence(self._with_shapes(self.topk(self.saturation(gate.activated)), shapes), gate, logits)
+
+    def encode_at(
+        self,
+        input_ids: TokenIds,
+        attention_mask: TokenMask,
+        chosen: Bool[Tensor, "B L"],
+        states: EncoderStates | None = None,
+        shapes: Bool[Tensor, "N S"] | None = None,
+    ) -> EncodedDocument:
+        """The rows of `encode` at the chosen positions, with gradients; [B, L, V] is never made."""
+        mask = attention_mask.bool()
+        hidden = self._hidden(input_ids, mask, states)
+        logits = self._all_columns(self.projection.at(hidden, input_ids, chosen))
+        gate = self.gate(logits)
+        words = self.topk(self.saturation(gate.activated))
+        return EncodedDocument(self._with_shapes(words, self._required(shapes)), gate, logits)
+
+    def _with_shapes(
+        self, words: Float[Tensor, "*batch V"], shapes: Bool[Tensor, "*batch S"] | None
+    ) -> Float[Tensor, "*batch V"]:
+        if self.shapes is None or shapes is None:
+            return words
+        return self.shapes.fill(words, shapes, self.gate.closed)
+
+    def _required(self, shapes: Bool[Tensor, "N S"] | None) -> Bool[Tensor, "N S"] | None:
+        """Shapes of positions that are to be tagged: a tagger that learned with them is not asked without them."""
+        if (self.shapes is None) == (shapes is None):
+            return shapes
+        if shapes is None:
+            raise ValueError(
+                "this model was made to see how words are written: give `shapes`, from model.shapes.describe(words)"
+            )
+        raise ValueError("this model has no shape features; leave `shapes` out, or set model.shapes in its settings")
 
     def forward(self, input_ids: TokenIds, attention_mask: TokenMask) -> Float[Tensor, "B L V"]:
         """Strength of every word at every position."""
@@ -188,11 +237,16 @@ class LexicalSAE(nn.Module):
 
     @torch.no_grad()
     def encode_positions(
-        self, input_ids: TokenIds, attention_mask: TokenMask, chosen: Bool[Tensor, "B L"]
+        self,
+        input_ids: TokenIds,
+        attention_mask: TokenMask,
+        chosen: Bool[Tensor, "B L"],
+        shapes: Bool[Tensor, "N S"] | None = None,
     ) -> SparseCode:
         """The active words of each chosen position, a row of the code per position; for inference.
 
-        `read(code, TAG)` then tags them. [B, L, V] is never made. Padding cannot be chosen: it has no words.
+        `read(code, TAG)` then tags them. [B, L, V] is never made. Padding cannot be chosen: it has no words. A cap per
+        position is one on words; shapes stay.
         """
         mask = attention_mask.bool()
         if chosen.dtype != torch.bool:
@@ -201,9 +255,14 @@ class LexicalSAE(nn.Module):
             raise ValueError(
                 f"{int((chosen & ~mask).sum())} of the chosen positions are padding: choose within the mask"
             )
+        present = self._required(shapes)
         hidden = self.backbone.hidden(input_ids, mask)
         code = self._code(self.projection.open_at(hidden, input_ids, chosen), int(chosen.sum()))
-        return code.keep_strongest(self.topk.k) if self.topk.k and not self.training else code
+        if self.topk.k and not self.training:
+            code = code.keep_strongest(self.topk.k)
+        if self.shapes is None or present is None:
+            return code
+        return self.shapes.join(code, present, self.gate.closed, chosen.nonzero()[:, 1])
 
     def _code(self, found: Candidates, rows: int) -> SparseCode:
         """The strengths of the words that the gate opens."""
@@ -217,7 +276,7 @@ class LexicalSAE(nn.Module):
     ) -> Float[Tensor, "B V"]:
         """Greatest logit of every dimension over the real positions, sense slots included."""
         mask = attention_mask.bool()
-        return self.projection.pooled(self._hidden(input_ids, mask, states), input_ids, mask)
+        return self._all_columns(self.projection.pooled(self._hidden(input_ids, mask, states), input_ids, mask))
 
     @property
     def _pools_logits_first(self) -> bool:

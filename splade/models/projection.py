@@ -61,6 +61,20 @@ class Projection:
             return pooled
         return self.expander.place(pooled, self._slots(hidden, input_ids, mask).amax(1))
 
+    def at(
+        self, hidden: Float[Tensor, "B L D"], input_ids: Int[Tensor, "B L"], chosen: Bool[Tensor, "B L"]
+    ) -> Float[Tensor, "N W"]:
+        """Logit of every dimension at each chosen position, with gradients: `everywhere(...)[chosen]`, and no more."""
+        states = hidden[chosen]
+        if self.neighbourhood is None:
+            logits = self.backbone.decoder(states)
+        else:
+            words = self.neighbourhood.words(input_ids, chosen)[chosen][:, None]
+            logits = pool_near(self._near(states[:, None], words), words, self.backbone.vocab_size)
+        if self.expander is None:
+            return logits
+        return self.expander.place(logits, self._slots(hidden, input_ids, chosen)[chosen])
+
     def open_words(
         self, hidden: Float[Tensor, "B L D"], input_ids: Int[Tensor, "B L"], mask: Bool[Tensor, "B L"]
     ) -> Candidates:

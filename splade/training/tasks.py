@@ -95,6 +95,8 @@ class Positions:
     texts: TokenisedTexts
     tags: Sequence[Sequence[int]]
     head: str = TAG
+    shapes: Sequence[Bool[Tensor, "_ S"]] | None = None
+    """Per text, which shapes the word at each position has; for models with shape features."""
 
     def samples(self, rows: Sequence[int]) -> int:
         return sum(tag != IGNORED for row in rows for tag in self.tags[row])
@@ -108,9 +110,13 @@ class Positions:
         chosen = labels != IGNORED
         input_ids, mask, at = (part.to(device) for part in (batch.input_ids, batch.attention_mask, chosen))
         states = model.backbone.encoder_states(input_ids, mask.bool())
-        encoded = model.encode(input_ids, mask, states)
-        gate = GateOutput(*(field[at] for field in encoded.gate))
-        words = encoded.sparse_sequence[at]
-        own = torch.zeros_like(words, dtype=torch.bool).scatter_(1, input_ids[at][:, None], True)
-        own &= ~model.gate.closed & encoded.logits[at].isfinite()
-        return Encoded(words, gate, encoded.logits[at], own, labels[chosen].to(device), states[at])
+        shapes = None
+        if self.shapes is not None:
+            present = torch.cat([self.shapes[row] for row in rows])
+            # Position by position, text after text, as `chosen` counts them.
+            tagged = torch.cat([torch.tensor(self.tags[row]) != IGNORED for row in rows])
+            shapes = present[tagged].to(device)
+        encoded = model.encode_at(input_ids, mask, at, states, shapes)
+        own = torch.zeros_like(encoded.sparse_vector, dtype=torch.bool).scatter_(1, input_ids[at][:, None], True)
+        own &= ~model.gate.closed & encoded.logits.isfinite()
+        return Encoded(encoded.sparse_vector, encoded.gate, encoded.logits, own, labels[chosen].to(device), states[at])

@@ -1,0 +1,143 @@
+"""Why a word got its tag, and not another: exact, dimension by dimension, shape features among them."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from splade.data.tagged_sentence import TaggedSentence
+from splade.explanation import SpanContribution, WordContribution
+from splade.inference.labels import check_method, label_index
+from splade.inference.methods import METHODS
+from splade.inference.question import Question
+from splade.inference.tagging import tag
+from splade.inference.word_decisions import ReadWords, read_words, words_of
+from splade.mechanistic.exact import leave_one_out
+from splade.models.lexical_sae import TAG, LexicalSAE
+from splade.report.limits import limits
+from splade.report.shown_explanation import ShownExplanation
+
+SHAPES = (
+    "How the word is written ({names}) was read off its letters, not by the encoder: those dimensions are 1 where it "
+    "is so and 0 where not."
+)
+DECODED = "By itself this word is {alone}; with the words around it, it is {decoded}, because tags must fit together."
+
+
+def explain_tags(
+    model: LexicalSAE,
+    sentence: str | Sequence[str],
+    words: Sequence[int] | None = None,
+    target: str | int | None = None,
+    contrast: str | int | None = None,
+    method: str = "dla",
+) -> list[ShownExplanation]:
+    """Why these words of a sentence got their tags: by default the first word of each entity.
+
+    `words` counts words as `tag(model, sentence).words` does. `contrast` asks why the tag and not that one:
+    `explain_tags(model, "Acme moved to Oslo", [0], contrast="B-LOC")`. What removing a dimension does is exact, and so
+    is the sum. A word that tokenises to nothing has no explanation, and is refused.
+    """
+    tagged = tag(model, [sentence])[0]
+    asked = [entity.start for entity in tagged.entities] if words is None else list(words)
+    if outside := [word for word in asked if not 0 <= word < len(tagged.tags)]:
+        raise ValueError(f"there is no word {outside[0]}; the sentence has {len(tagged.tags)} words, counted from 0")
+    question = _question(model, target, contrast, method)
+    rows = words_of(model, [tagged.words])
+    places = {(0, word) for word in asked}
+    found: dict[int, ShownExplanation] = {}
+    for read in read_words(model, [tagged.words], rows, only=places):
+        found.update(_explained(model, tagged, question, read))
+    if unread := [word for word in asked if word not in found]:
+        raise ValueError(
+            f"word {unread[0]}, {tagged.words[unread[0]]!r}, tokenises to nothing: nothing was decided on it"
+        )
+    return [found[word] for word in asked]
+
+
+def find_word(tagged: TaggedSentence, word: str) -> int:
+    """The place of a word in a sentence by its spelling, in any case; refused with the words there are."""
+    spelled = [w.casefold() for w in tagged.words]
+    if word.casefold() not in spelled:
+        raise ValueError(f"{word!r} is no word of the sentence; its words are: {', '.join(tagged.words)}")
+    return spelled.index(word.casefold())
+
+
+def _question(model: LexicalSAE, target: Any, contrast: Any, method: str) -> Question:
+    model.head(TAG)
+    labels = model.labels[TAG]
+    check_method(method, METHODS)
+    chosen = None if target is None else label_index(labels, target, "target")
+    other = None if contrast is None else label_index(labels, contrast, "contrast")
+    if chosen is not None and chosen == other:
+        raise ValueError(f"target and contrast are both {labels[chosen]!r}; a tag is not more than itself")
+    return Question(chosen, other, method, effects=True, places=True)
+
+
+@torch.no_grad()
+def _explained(
+    model: LexicalSAE, tagged: TaggedSentence, question: Question, read: ReadWords
+) -> dict[int, ShownExplanation]:
+    """The explanation of each word that was read, by its place in the sentence."""
+    head, labels, state = model.head(TAG), model.labels[TAG], read.state
+    targets = question.targets(state.logits)
+    direction = question.direction(state.logits, targets)
+    removal = leave_one_out(head, state)
+    shares = METHODS[question.method](head, state, direction, removal)
+    left = removal.effects.logits_without(state.logits).argmax(-1).tolist()
+    falls, changed = removal.effects.towards(direction).tolist(), removal.region_changed.tolist()
+    values, said = state.code.values.tolist(), shares.contributions.tolist()
+    named = [model.dimensions[i] for i in state.code.ids.tolist()]
+    probabilities, decided = state.logits.softmax(-1).tolist(), state.logits.argmax(-1).tolist()
+    explained = (direction * state.logits).sum(-1).tolist()
+    found = {}
+    for row, (_, place) in enumerate(read.places):
+        start, end = tagged.spans[place]
+        letters = tagged.text[start:end].casefold()
+        entries = range(len(values))[state.code.text(row)]
+        contributions = [
+            WordContribution(
+                named[i].name,
+                named[i].kind,
+                values[i],
+                said[i],
+                start,
+                end,
+                named[i].kind != "shape" and named[i].letters != letters,
+                falls[i],
+                changed[i],
+                labels[left[i]],
+            )
+            for i in sorted(entries, key=lambda i: -abs(said[i]))
+        ]
+        made = ShownExplanation(
+            text=tagged.text,
+            label=labels[decided[row]],
+            probability=probabilities[row][decided[row]],
+            words=tuple(contributions),
+            bias=float(shares.biases[row]),
+            identity_error=float(shares.identity_errors[row]),
+            tokens_cut=0,
+            probabilities=tuple(zip(labels, probabilities[row], strict=True)),
+            target=labels[int(targets[row])],
+            contrast=None if question.contrast is None else labels[question.contrast],
+            method=question.method,
+            explained=explained[row],
+            spans=(
+                SpanContribution(tagged.text[start:end], start, end, sum(word.contribution for word in contributions)),
+            ),
+            whole_text=0.0,
+        )
+        found[place] = replace(made, not_explained=(*_about_tags(made, tagged.tags[place]), *limits(made)))
+    return found
+
+
+def _about_tags(made: ShownExplanation, decoded: str) -> list[str]:
+    """What only holds for words in sentences: neighbours may overrule a tag, and shapes are no words."""
+    lines = []
+    if decoded != made.label:
+        lines.append(DECODED.format(alone=made.label, decoded=decoded))
+    if shapes := [word.word for word in made.words if word.kind == "shape"]:
+        lines.append(SHAPES.format(names=", ".join(shapes)))
+    return lines

@@ -1,0 +1,53 @@
+"""Tags of words, from any texts: names and what they are names of."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, overload
+
+from splade.data.cells import repair_text
+from splade.data.tagged_sentence import TaggedSentence, split_words
+from splade.inference.word_decisions import read_words, words_of
+from splade.models.lexical_sae import TAG, LexicalSAE
+from splade.progress import OnStep, silent
+
+
+@overload
+def tag(model: LexicalSAE, sentences: str, *, batch_size: int = 32, on_step: OnStep = silent) -> TaggedSentence: ...  # pyright: ignore[reportOverlappingOverload]
+@overload
+def tag(
+    model: LexicalSAE, sentences: Iterable[str | Sequence[str]], *, batch_size: int = 32, on_step: OnStep = silent
+) -> list[TaggedSentence]: ...
+def tag(
+    model: LexicalSAE, sentences: Any, *, batch_size: int = 32, on_step: OnStep = silent
+) -> TaggedSentence | list[TaggedSentence]:
+    """The tags of a text, or of each text of a list; a text is a string, or a list of words that stay as they are.
+
+    Sentences of any length are read whole, and tags are always valid IOB2: the best valid sequence, not the best tag
+    of each word.
+
+    Example: `[s.written(e) for e in (s := tag(model, "Acme moved to Oslo")).entities]` -> ["Acme", "Oslo"]
+    """
+    if isinstance(sentences, str):
+        return tag(model, [sentences], batch_size=batch_size)[0]
+    model.head(TAG)
+    untagged = [untagged_sentence(sentence, number) for number, sentence in enumerate(sentences)]
+    words = [sentence.words for sentence in untagged]
+    rows = words_of(model, words)
+    found = (
+        (read.places, read.state.logits)
+        for read in read_words(model, words, rows, batch_size=batch_size, on_step=on_step)
+    )
+    decoded = rows.decode(found, model.labels[TAG])
+    return [TaggedSentence(s.text, s.spans, tags) for s, tags in zip(untagged, decoded, strict=True)]
+
+
+def untagged_sentence(sentence: Any, number: int = 0) -> TaggedSentence:
+    """A text or a list of words with every tag `O`; anything else is refused."""
+    if isinstance(sentence, str):
+        text = repair_text(sentence)
+        spans = tuple(split_words(text))
+        return TaggedSentence(text, spans, ("O",) * len(spans))
+    if not isinstance(sentence, Sequence) or isinstance(sentence, bytes):
+        raise ValueError(f"sentence {number} is {type(sentence).__name__}; give a string or a list of words")
+    if odd := [word for word in sentence if not isinstance(word, str)]:
+        raise ValueError(f"sentence {number} holds {type(odd[0]).__name__} {odd[0]!r}; its words must be strings")
+    return TaggedSentence.of_words([repair_text(word) for word in sentence], ["O"] * len(sentence))

@@ -1,0 +1,76 @@
+"""Sentences with their entities, and a tagger's scores, in the terminal."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from splade.data.tagged_sentence import TaggedSentence
+from splade.report.printable import shown
+
+COLOURS = ("blue", "magenta", "green", "dark_orange3", "cyan", "red")
+"""One for each type, in alphabetical order, from the start again when there are more."""
+
+
+def type_places(types: Sequence[str]) -> dict[str, int]:
+    """The place of each type among all, in alphabetical order: what its colour is chosen by, the same everywhere."""
+    return {name: place for place, name in enumerate(sorted(set(types)))}
+
+
+def entities_text(sentence: TaggedSentence, types: Sequence[str]) -> Text:
+    """The sentence, each entity in the colour of its type with the type after it in brackets.
+
+    The type is written out, so that nothing hangs on colour. `types` are all that the model knows.
+
+    Example: `Acme [ORG] moved to Oslo [LOC]`
+    """
+    places = type_places([*types, *(entity.type for entity in sentence.entities)])
+    text, at = Text(), 0
+    for entity in sentence.entities:
+        first, last = sentence.characters(entity)
+        colour = COLOURS[places[entity.type] % len(COLOURS)]
+        text.append(shown(sentence.text[at:first]))
+        text.append(shown(sentence.text[first:last]), style=f"bold {colour}")
+        text.append(f" [{shown(entity.type)}]", style=colour)
+        at = last
+    return text.append(shown(sentence.text[at:]))
+
+
+def tagger_figures(run: Mapping[str, Any]) -> tuple[str, list[tuple[str, str, str]]]:
+    """Heading and rows of the table of one seed's scores."""
+    test = run["test"]
+    shapes = f", {test['active_shapes']:.1f} of them shape features" if test["active_shapes"] else ""
+    rows = [
+        ("entity F1", f"{test['f1']:.2%}", f"precision {test['precision']:.2%}, recall {test['recall']:.2%}, strict"),
+        ("token accuracy", f"{test['token_accuracy']:.2%}", "words with exactly the right tag"),
+        ("active words", f"{test['active_words']:.1f}", f"per position{shapes}; sparsity {test['sparsity']:.2%}"),
+        ("identity error", f"{test['identity_error']:.0e}", "contributions and bias sum to the logit, per position"),
+        ("seconds", f"{test['seconds']:.0f}", f"to tag {test['words']} words"),
+    ]
+    if test["sentences_in_windows"]:
+        rows.append(("in windows", str(test["sentences_in_windows"]), "sentences longer than the model reads at once"))
+    if test["words_unread"]:
+        rows.append(("unread", str(test["words_unread"]), "words that tokenise to nothing"))
+    return f"On {test['sentences']} sentences it has never seen (seed {run['seed']})", rows
+
+
+def types_table(test: Mapping[str, Any]) -> Table:
+    """Precision, recall and F1 of each type."""
+    table = Table(title="By type", title_justify="left", box=None, padding=(0, 2, 0, 0))
+    for column in ("type", "precision", "recall", "F1", "given", "found", "right"):
+        table.add_column(column, justify="left" if column == "type" else "right")
+    for name, own in test["types"].items():
+        shares = (f"{own[key]:.1%}" for key in ("precision", "recall", "f1"))
+        table.add_row(Text(shown(name)), *shares, *(str(own[key]) for key in ("gold", "predicted", "correct")))
+    return table
+
+
+def caps_table(test: Mapping[str, Any]) -> Table:
+    """F1 under each cap on words per position."""
+    table = Table(title="With at most k words per position", title_justify="left", box=None, padding=(0, 2, 0, 0))
+    for column in ("k", "F1", "active"):
+        table.add_column(column, justify="right")
+    for point in test["topk_per_position"]:
+        table.add_row(str(point["k"] or "all"), f"{point['f1']:.2%}", f"{point['active_words']:.1f}")
+    return table

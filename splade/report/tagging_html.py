@@ -1,0 +1,108 @@
+"""A page of tagged sentences: entities in colour, and for each the dimensions that decided. No script, all escaped."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+from markupsafe import Markup
+
+from splade.data.tagged_sentence import TaggedSentence
+from splade.data.tagging import Entity
+from splade.report.entities_terminal import COLOURS, type_places
+from splade.report.explanation_html import explanation_html, templates
+from splade.report.picture import Picture
+from splade.report.printable import shown
+from splade.report.shown_explanation import ShownExplanation
+from splade.report.svg import Axis, Series, line_chart
+
+STYLES = ("report.css", "tagging.css")
+
+
+@dataclass(frozen=True)
+class ShownSentence:
+    """A tagged sentence with what there is to say about it."""
+
+    sentence: TaggedSentence
+    explanations: Sequence[ShownExplanation] = ()
+    """Of the first word of each entity, in their order; or none."""
+    gold: TaggedSentence | None = None
+    """The true tags, if they are known."""
+
+    @property
+    def is_right(self) -> bool | None:
+        """Whether all entities are the true ones; None where those are not known."""
+        return None if self.gold is None else self.gold.entities == self.sentence.entities
+
+
+def tagging_page(
+    title: str,
+    sentences: Sequence[ShownSentence],
+    types: Sequence[str],
+    *,
+    notes: Sequence[str] = (),
+    test: Mapping[str, Any] | None = None,
+    lexicons: Sequence[Mapping[str, Any]] = (),
+    compared: Sequence[tuple[str, float]] = (),
+) -> str:
+    """The page; with `test` (the figures of `results.json`) also the scores, by type and by cap.
+
+    `compared` are yardsticks: a name and its F1.
+    """
+    found = [entity.type for shown_one in sentences for entity in shown_one.sentence.entities]
+    places = type_places([*types, *found])
+    style = "\n".join((files("splade.report") / "templates" / name).read_text(encoding="utf-8") for name in STYLES)
+    return (
+        templates()
+        .get_template("tagging.html.j2")
+        .render(
+            title=shown(title),
+            style=Markup(style),
+            colour_of=lambda name: places[name] % len(COLOURS),
+            types=list(places),
+            sentences=[_pieces(one) for one in sentences],
+            notes=notes,
+            test=test,
+            curve=curve_picture(test) if test else None,
+            lexicons=lexicons,
+            compared=compared,
+        )
+    )
+
+
+def curve_picture(test: Mapping[str, Any]) -> Picture:
+    """F1 against the cap on words per position; what the model uses of itself is the last point."""
+    points = test["topk_per_position"]
+    x = [point["active_words"] for point in points]
+    y = [100 * point["f1"] for point in points]
+    title = "F1 against active words per position"
+    chart = line_chart(title, Axis("active words per position"), Axis("F1 in %"), [Series("test", x, y)])
+    told = "; ".join(f"at most {p['k'] or 'any number of'} words: F1 {p['f1']:.1%}" for p in points)
+    return Picture(title, chart, told)
+
+
+def _pieces(one: ShownSentence) -> dict[str, Any]:
+    """What the template needs to show a sentence: its text in pieces, and its entities with their reasons."""
+    sentence, pieces, at = one.sentence, [], 0
+    for entity in sentence.entities:
+        first, last = sentence.characters(entity)
+        pieces += [(shown(sentence.text[at:first]), None), (shown(sentence.text[first:last]), entity.type)]
+        at = last
+    pieces.append((shown(sentence.text[at:]), None))
+    reasons = [
+        (shown(sentence.written(entity)), entity.type, Markup(explanation_html(why, top=8)))
+        for entity, why in zip(sentence.entities, one.explanations, strict=bool(one.explanations))
+    ]
+    return {
+        "pieces": [piece for piece in pieces if piece[0]],
+        "reasons": reasons,
+        "is_right": one.is_right,
+        "missed": _listed(one.gold, sentence) if one.gold else [],
+        "wrong": _listed(sentence, one.gold) if one.gold else [],
+    }
+
+
+def _listed(sentence: TaggedSentence, other: TaggedSentence) -> list[tuple[str, str]]:
+    """Entities of one sentence that the other has not, as text and type."""
+    theirs: set[Entity] = set(other.entities)
+    return [(shown(sentence.written(entity)), entity.type) for entity in sentence.entities if entity not in theirs]

@@ -1,0 +1,194 @@
+"""From an experiment's settings to trained, measured taggers, one per seed; the loop is that of classifiers.
+
+1. Sentences are read, aligned to tokens and, where the settings ask for it, described by shape features.
+2. `Trainer` trains on positions, with the official validation split where there is one.
+3. The best weights tag the test split; scores, curve and lexicons go to `results.json`, examples to `report.html`.
+"""
+
+import json
+import time
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from splade.config.schema import ExperimentConfig
+from splade.data import TaggedDataset
+from splade.device import resolve_device, set_seed
+from splade.evaluation.entities import score_entities
+from splade.evaluation.intervals import mean_and_interval, paired_bootstrap
+from splade.evaluation.ner import TaggerScores, score_tagger
+from splade.evaluation.ner_lexicon import entity_lexicons
+from splade.models.lexical_sae import TAG, LexicalSAE
+from splade.models.persistence import from_pretrained, save_pretrained
+from splade.pipelines import Watchers
+from splade.progress import OnStep, silent
+from splade.scripts.ner_report import BASELINES, TWIN, folder_of_run, load_sentences, report_html
+from splade.training.baselines import DENSE_RATES
+from splade.training.dense_tagger import dense_tagger_twin
+from splade.training.loop import Callbacks, Trainer
+from splade.training.recorders import recorder
+from splade.training.run_folder import CONFIG, MODEL, REPORT, RESULTS, RunFolder, write_json
+from splade.training.stopping import EpochScores
+from splade.training.tagging import positions
+
+LEXICON_SENTENCES = 1000
+"""Test sentences that lexicons are made from."""
+
+
+@dataclass(frozen=True)
+class TrainedTagger:
+    """A trained tagger with the data it came from and its scores."""
+
+    model: LexicalSAE
+    dataset: TaggedDataset
+    scores: TaggerScores
+    """On the test split."""
+    validation: EpochScores
+    """Of the epoch that was kept."""
+    tau_ce: float | None
+    seed: int
+    seconds: float
+    """To train, and to tag the test split."""
+
+
+def run_ner(
+    config: ExperimentConfig, *, resume: bool = False, device: str = "auto", watchers: Watchers = Watchers()
+) -> dict[str, Any]:
+    """Train a tagger with every seed and return what `results.json` of `output_dir` then says.
+
+    With several seeds each has a folder `seed-N`. On `resume`, finished seeds are not trained again.
+    """
+    seeds, place = config.evaluation.seeds, Path(config.output_dir)
+    if len(seeds) == 1:
+        return train_tagger_in_folder(config, seeds[0], place, resume=resume, device=device, watchers=watchers)
+    with RunFolder.open(place, config.model_dump(mode="json"), resume=resume) as folder:
+        runs = []
+        for seed in seeds:
+            own = place / f"seed-{seed}"
+            is_begun = (own / CONFIG).is_file()
+            runs.append(train_tagger_in_folder(config, seed, own, resume=is_begun, device=device, watchers=watchers))
+        names = ("f1", "token_accuracy", "active_words", "identity_error")
+        means = {name: asdict(mean_and_interval([run["test"][name] for run in runs])) for name in names}
+        results = {"experiment_name": config.experiment_name, "runs": runs, "mean": means}
+        folder.write_json(RESULTS, results)
+    return results
+
+
+def train_tagger_in_folder(
+    config: ExperimentConfig, seed: int, place: Path, *, resume: bool, device: str, watchers: Watchers
+) -> dict[str, Any]:
+    """One seed's run, with everything it leaves in its folder; `resume` goes on where it was interrupted."""
+    with RunFolder.open(place, config.model_dump(mode="json"), seed=seed, resume=resume) as folder:
+        if folder.results.exists():
+            watchers.on_note(f"seed {seed} is finished: {folder.results}")
+            return json.loads(folder.results.read_text(encoding="utf-8"))
+        try:
+            run = setup_and_train_tagger(config, device, watchers, seed=seed, folder=folder)
+        except BaseException:
+            # A misspelt data set must not occupy the folder.
+            if not folder.has_begun:
+                folder.withdraw()
+            raise
+        save_pretrained(run.model, folder.model)
+        sentences = run.dataset.test.tokens[:LEXICON_SENTENCES]
+        lexicons = entity_lexicons(run.model, sentences, on_step=watchers.on_step)
+        results = {
+            "experiment_name": config.experiment_name,
+            "seed": seed,
+            "seconds": round(run.seconds, 1),
+            "tau_ce": run.tau_ce,
+            "tags": list(run.dataset.tag_names),
+            "test": run.scores.as_dict(),
+            "validation": asdict(run.validation),
+            "lexicons": [asdict(lexicon) for lexicon in lexicons],
+        }
+        folder.write_text(REPORT, report_html(results, run.model, run.dataset, run.scores.predicted))
+        # Last: a run with results is finished.
+        folder.write_json(RESULTS, results)
+        folder.drop_checkpoints()
+    return results
+
+
+def setup_and_train_tagger(
+    config: ExperimentConfig,
+    device: str = "auto",
+    watchers: Watchers = Watchers(),
+    *,
+    seed: int | None = None,
+    folder: RunFolder | None = None,
+) -> TrainedTagger:
+    """Load the sentences, build the model, train it, and tag the test split; see `pipelines.setup_and_train`."""
+    started = time.monotonic()
+    seed = config.evaluation.seeds[0] if seed is None else seed
+    dataset = load_sentences(config, seed)
+    for note in dataset.notes:
+        watchers.on_note(note)
+    set_seed(seed)
+    model = LexicalSAE.from_backbone(config.model, {TAG: dataset.tag_names}).to(resolve_device(device))
+    (train, _), (validation, _) = (
+        positions(model.tokenizer, split, dataset.tag_names, model.max_length, model.shapes)
+        for split in (dataset.train, dataset.validation)
+    )
+    checkpoint = folder.load_checkpoint() if folder else None
+    with recorder(folder) if folder else nullcontext(lambda _: None) as record:
+        callbacks = Callbacks(watchers.on_step, record, folder and folder.save_checkpoint, watchers.is_interrupted)
+        trainer = Trainer(model, train, validation, config.training, seed=seed, callbacks=callbacks)
+        if checkpoint is not None:
+            if checkpoint.warning:
+                watchers.on_note(checkpoint.warning)
+            trainer.load_state_dict(checkpoint.state)
+        best = trainer.run()
+    scores = score_tagger(model, dataset.test, on_step=watchers.on_step)
+    seconds = folder.seconds if folder else time.monotonic() - started
+    return TrainedTagger(model, dataset, scores, best, trainer.geco.tau, seed, seconds)
+
+
+def run_dense_tagger(
+    config: ExperimentConfig,
+    device: str = "auto",
+    *,
+    rates: Sequence[float] = DENSE_RATES,
+    on_step: OnStep = silent,
+) -> dict[str, Any]:
+    """The dense twin on the experiment's sentences, beside the experiment's model where there is one.
+
+    Written to `baselines.json`. The difference is of sentences in which every entity is right, paired.
+    """
+    seed, place = config.evaluation.seeds[0], Path(config.output_dir)
+    dataset = load_sentences(config, seed)
+    twin = dense_tagger_twin(
+        dataset,
+        config.model.name,
+        lambda gold, predicted: score_entities(gold, predicted).overall.f1,
+        shapes=config.model.shapes,
+        epochs=config.training.planned_epochs(len(dataset.train)),
+        batch_size=config.training.effective_batch,
+        max_length=config.model.max_length,
+        rates=rates,
+        seed=seed,
+        device=device,
+        on_step=on_step,
+    )
+    theirs = score_entities(dataset.test.tags, twin.predicted)
+    results: dict[str, Any] = {
+        "test_sentences": len(dataset.test),
+        TWIN: {
+            "f1": theirs.overall.f1,
+            "types": {name: counts.as_dict() for name, counts in theirs.types.items()},
+            "token_accuracy": theirs.token_accuracy,
+            "setting": twin.setting,
+            "validation_f1": twin.validation,
+        },
+    }
+    run = folder_of_run(config)
+    if run is not None:
+        own = run / MODEL
+        ours = score_tagger(from_pretrained(own).to(resolve_device(device)), dataset.test, (), on_step=on_step).entities
+        difference = paired_bootstrap(ours.sentences_right, theirs.sentences_right)
+        results["model"] = {"folder": str(own), "f1": ours.overall.f1, "token_accuracy": ours.token_accuracy}
+        results["difference in sentences that are right"] = asdict(difference)
+    place.mkdir(parents=True, exist_ok=True)
+    write_json(place / BASELINES, results)
+    return results

@@ -1,0 +1,107 @@
+"""Train a tagger with every seed of an experiment: `python -m splade.scripts.run_ner --config FILE`.
+
+With `--dense` its dense twin is trained on the same sentences and put beside it.
+"""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from splade.scripts.console import INTERRUPTED, console, errors_as_sentences
+from splade.scripts.run_experiment import until_interrupted
+
+if TYPE_CHECKING:  # imported late, so that --help does not wait for torch
+    from splade.config.schema import ExperimentConfig
+
+
+def ner(
+    config: Annotated[Path, typer.Option(help="Experiment file (YAML), such as experiments/ner/conll2003.yaml.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the run; by default the experiment's output_dir.")
+    ] = None,
+    data: Annotated[
+        str | None, typer.Option(help="Your own CoNLL-style file or folder instead of the experiment's data.")
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with a run that was interrupted, from its last checkpoint.")
+    ] = False,
+    dense: Annotated[
+        bool, typer.Option("--dense", help="Train the dense twin only, on the same sentences, and compare.")
+    ] = False,
+    rate: Annotated[
+        list[float] | None,
+        typer.Option(help="A learning rate that the dense twin may choose on validation; give several. Each is a run."),
+    ] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
+) -> None:
+    """Train a tagger for names (or any tags in BIO) and score it on sentences it has never seen.
+
+    Example: python -m splade.scripts.run_ner --config experiments/ner/conll2003.yaml
+
+    Your own: the same with --data mine.conll --out results/mine
+    """
+    from splade.config.load import load_config
+
+    settings = load_config(config)
+    if out is not None:
+        settings = settings.model_copy(update={"output_dir": str(out)})
+    if data is not None:
+        given = settings.data.model_copy(update={"dataset_name": data, "path": None})
+        settings = settings.model_copy(update={"data": given})
+    if dense:
+        _compare(settings, device, tuple(rate or ()))
+    else:
+        _train(settings, device, resume=resume)
+
+
+def _train(config: "ExperimentConfig", device: str, *, resume: bool) -> None:
+    from splade.pipelines import Watchers
+    from splade.report.entities_terminal import caps_table, tagger_figures, types_table
+    from splade.report.progress import ProgressBars
+    from splade.report.terminal import figures_table
+    from splade.scripts.ner_pipeline import run_ner
+    from splade.training.loop import Interrupted
+
+    console.print(Text(f"{config.experiment_name}: {config.data.dataset_name} with {config.model.name}", style="bold"))
+    try:
+        with ProgressBars(console) as bars, until_interrupted() as is_interrupted:
+            watchers = Watchers(bars, lambda note: console.print(Text(note, style="dim")), is_interrupted)
+            results = run_ner(config, resume=resume, device=device, watchers=watchers)
+    except Interrupted as stop:
+        Console(stderr=True).print(f"{stop}; its state is saved, go on with the same command and --resume")
+        sys.exit(INTERRUPTED)
+    for run in results.get("runs", [results]):
+        console.print(figures_table(*tagger_figures(run)))
+        console.print(types_table(run["test"]))
+        console.print(caps_table(run["test"]))
+    if "mean" in results:
+        f1 = results["mean"]["f1"]
+        console.print(f"mean F1 of {f1['count']} seeds: {f1['mean']:.2%} ({f1['low']:.2%} to {f1['high']:.2%})")
+    console.print(Text(f"everything is in {config.output_dir}; open report.html in a browser", style="dim"))
+
+
+def _compare(config: "ExperimentConfig", device: str, rates: tuple[float, ...]) -> None:
+    from splade.report.progress import ProgressBars
+    from splade.report.terminal import figures_table
+    from splade.scripts.ner_pipeline import run_dense_tagger
+    from splade.scripts.ner_report import TWIN, folder_of_run, rewrite_report
+    from splade.training.baselines import DENSE_RATES
+
+    with ProgressBars(console) as bars:
+        found = run_dense_tagger(config, device, rates=rates or DENSE_RATES, on_step=bars)
+        if folder_of_run(config) is not None:
+            rewrite_report(config, on_step=bars)
+    twin = found[TWIN]
+    rows = [(TWIN, f"{twin['f1']:.2%}", f"entity F1; chosen on validation: {twin['setting']}")]
+    if "model" in found:
+        rows.insert(0, ("this model", f"{found['model']['f1']:.2%}", "entity F1"))
+    console.print(figures_table(f"On {found['test_sentences']} test sentences", rows))
+
+
+if __name__ == "__main__":
+    with errors_as_sentences():
+        typer.run(ner)

@@ -1,0 +1,179 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from splade.config.load import build_config
+from splade.models.config import ModelConfig
+from splade.models.lexical_sae import TAG
+from splade.models.persistence import from_pretrained, save_pretrained
+from splade.pipelines import Watchers
+from splade.scripts import run_ner as command
+from splade.scripts import tag as tag_command
+from splade.scripts.ner_pipeline import run_dense_tagger, run_ner
+from splade.scripts.ner_report import rewrite_report
+from splade.training.loop import Interrupted
+from tests import tiny
+from tests.inference.test_tag_explaining import TEXT
+
+FRAMES = ["the {} was good .", "a good {} and a film", "you play in the {}", "it was not the {} !"]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """Sentences in which a capital, and nothing else, makes a name: "Bank" is one, "bank" is not."""
+    folder = tmp_path_factory.mktemp("ner")
+    tiny.saved_encoder(folder / "encoder")
+    for split, repeats in (("train", 12), ("dev", 2), ("test", 2)):
+        lines = []
+        for i in range(repeats):
+            for frame in FRAMES:
+                for noun in ("bank", "church", "river"):
+                    word = noun.capitalize() if (i + len(frame) + len(noun)) % 2 else noun
+                    tag = "I-ORG" if word != noun else "O"
+                    lines += [f"{w} {tag if w == word else 'O'}" for w in frame.format(word).split()] + [""]
+        (folder / f"{split}.txt").write_text("-DOCSTART- O\n\n" + "\n".join(lines) + "\n")
+    return folder
+
+
+def settings(place, out, **model):
+    return build_config(
+        {
+            "experiment_name": "capitals",
+            "output_dir": str(out),
+            "data": {"dataset_name": str(place)},
+            "model": {"name": str(place / "encoder"), "max_length": 16, "neighbourhood": None, "shapes": {}, **model},
+            "training": {"max_epochs": 3, "batch_size": 16, "active_target": 10, "learning_rate": 1.0e-3},
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def finished(place):
+    config = settings(place, place / "run")
+    return config, run_ner(config, device="cpu")
+
+
+def test_a_capital_that_the_encoder_does_not_see_is_learned_from_shapes(finished):
+    config, results = finished
+    assert results["test"]["f1"] == 1.0
+    assert set(results["test"]["types"]) == {"ORG"}
+    assert results["tags"] == ["O", "B-ORG", "I-ORG"]
+    assert results["test"]["identity_error"] < 1e-5
+    (lexicon,) = results["lexicons"]
+    assert lexicon["words"][0]["word"] == "is capitalised"
+    run = json.loads((place_of(config) / "results.json").read_text())
+    assert run == json.loads(json.dumps(results))
+
+
+def test_without_shapes_it_cannot_be_learned(place):
+    results = run_ner(settings(place, place / "blind", shapes=None), device="cpu")
+    assert results["test"]["f1"] < 0.9
+
+
+def place_of(config):
+    return Path(config.output_dir)
+
+
+def test_the_page_shows_entities_scores_and_reasons(finished):
+    config, _ = finished
+    page = (place_of(config) / "report.html").read_text()
+    assert 'class="entity c0">Bank<small>ORG</small>' in page
+    assert "is capitalised" in page
+    assert "Why Bank is ORG" in page
+    assert "<script" not in page
+
+
+def test_an_interrupted_run_ends_as_an_uninterrupted_one_does(place, finished):
+    _, whole = finished
+    config, seen = settings(place, place / "stopped"), []
+    stop = Watchers(on_step=seen.append, is_interrupted=lambda: len(seen) == 5)
+    with pytest.raises(Interrupted):
+        run_ner(config, device="cpu", watchers=stop)
+    again = run_ner(config, resume=True, device="cpu")
+    assert without_times(again) == without_times(whole)
+
+
+def without_times(results):
+    test = {name: value for name, value in results["test"].items() if name != "seconds"}
+    return {**{name: value for name, value in results.items() if name != "seconds"}, "test": test}
+
+
+def test_the_dense_twin_is_told_of_capitals_too_and_stands_beside_the_model(finished):
+    config, results = finished
+    longer = config.training.model_copy(update={"max_epochs": 30})
+    found = run_dense_tagger(config.model_copy(update={"training": longer}), "cpu", rates=(1e-2,))
+    assert found["dense twin"]["f1"] > 0.95
+    assert found["model"]["f1"] == results["test"]["f1"]
+    assert found["difference in sentences that are right"]["count"] == found["test_sentences"] == 24
+    page = rewrite_report(config).read_text()
+    assert "dense twin: F1" in page
+
+
+def test_the_command_prints_the_scores(place, finished, tmp_path, capsys, monkeypatch):
+    _, results = finished
+    monkeypatch.setattr("splade.scripts.ner_pipeline.run_ner", lambda *_, **__: results)
+    file = tmp_path / "a.yaml"
+    file.write_text(f"data: {{dataset_name: '{place}'}}\n")
+    command.ner(file, out=tmp_path / "out", data=str(place / "train.txt"))
+    printed = capsys.readouterr().out
+    assert "entity F1" in printed
+    assert "100.00%" in printed
+    assert "at most k words" in printed
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    config = ModelConfig.model_validate({"gate": "drelu", "shapes": {}})
+    return save_pretrained(tiny.model(config), tmp_path_factory.mktemp("tagger") / "model")
+
+
+def test_tag_prints_entities_columns_or_json(saved, capsys):
+    tag_command.tag(saved, [TEXT])
+    coloured = capsys.readouterr().out
+    tag_command.tag(saved, [TEXT], as_json=True)
+    plain = json.loads(capsys.readouterr().out)
+    for entity in plain["entities"]:
+        assert f"{entity['text']} [{entity['type']}]" in coloured.replace("\n", " ")
+    assert plain["entities"]
+    tag_command.tag(saved, [TEXT], conll="BIOES")
+    columns = [line.split() for line in capsys.readouterr().out.strip().splitlines()]
+    assert [word for word, _ in columns] == plain["words"]
+    assert {tag[0] for _, tag in columns} <= set("OBIES")
+
+
+def test_tag_says_why_and_writes_a_page(saved, capsys, tmp_path):
+    tag_command.tag(saved, [TEXT], why="muslim", contrast="B-LOC")
+    assert "is capitalised" in capsys.readouterr().out
+    tag_command.tag(saved, [TEXT, "<script>alert(1)</script> Bank"], html=tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert "<script" not in page
+    assert "&lt;" in page
+    assert 'class="entity' in page
+
+
+def test_tag_reads_a_file_and_caps_words(saved, place, capsys):
+    tag_command.tag(saved, file=place / "test.txt", as_json=True, topk=1)
+    lines = capsys.readouterr().out.strip().splitlines()
+    assert len(lines) == 24
+    assert json.loads(lines[0])["words"] == ["the", "Bank", "was", "good", "."]
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({}, "give either texts"),
+        ({"texts": ["a"], "contrast": "O"}, "name it with --why"),
+        ({"texts": ["a"], "as_json": True, "conll": "IOB2"}, "give one of them"),
+        ({"texts": ["a"], "conll": "BILOU"}, "tag scheme 'BILOU' is unknown"),
+        ({"texts": ["a"], "why": "b"}, "'b' is no word of the sentence"),
+    ],
+)
+def test_tag_refuses_what_does_not_fit(saved, how, message):
+    with pytest.raises(ValueError, match=message):
+        tag_command.tag(saved, **how)
+
+
+def test_the_saved_tagger_has_only_tags(finished):
+    config, _ = finished
+    assert set(from_pretrained(place_of(config) / "model").labels) == {TAG}
