@@ -53,7 +53,7 @@ def test_what_is_said_sums_to_the_difference_of_two_tags(model, method):
     (why,) = explain_tags(model, TEXT, [1], target="B-PER", contrast="B-LOC", method=method)
     logits = logits_of(model, words)[1]
     names = model.labels[TAG]
-    wanted = float(logits[names.index("B-PER")] - logits[names.index("B-LOC")])
+    wanted = (logits[names.index("B-PER")] - logits[names.index("B-LOC")]).item()
     assert sum(word.contribution for word in why.words) + why.bias == pytest.approx(wanted, abs=1e-4)
     assert why.explained == pytest.approx(wanted, abs=1e-5)
     assert why.label == names[int(logits.argmax())]

@@ -91,8 +91,8 @@ def test_all_roads_to_a_position_agree_and_decompose(settings):
     torch.testing.assert_close(sparse.code.dense(), dense.sparse_vector)
     assert torch.equal(dense.sparse_vector[:, model.shapes.first :], present.float())
     torch.testing.assert_close(sparse.logits, state.logits)
-    assert float(identity_error(state).max()) < 1e-5
-    assert float(code_identity_error(sparse).max()) < 1e-5
+    assert identity_error(state).max().item() < 1e-5
+    assert code_identity_error(sparse).max().item() < 1e-5
 
 
 @pytest.mark.parametrize("settings", [{}, {"neighbourhood": {"words_per_token": 4}}], ids=str)
@@ -176,4 +176,4 @@ def test_shapes_start_apart_from_each_other():
     model.start_from_backbone()
     rows = torch.nn.functional.normalize(model.head(TAG).word_vectors.detach()[model.shapes.first :], dim=-1)
     likeness = (rows @ rows.T).fill_diagonal_(0)
-    assert float(likeness.abs().max()) < 0.9
+    assert likeness.abs().max().item() < 0.9
