@@ -10,6 +10,8 @@ from typing import Any, ClassVar, TypeVar
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
+from splade.part import first_complaint
+
 FORMAT = 1
 """Version of the JSON; a file of another version is refused."""
 
@@ -146,9 +148,7 @@ class Explanation:
             # Back to text first: strict JSON has no tuples, so there an array may be one.
             plain = TypeAdapter(Explanation).validate_json(json.dumps(fields))
         except ValidationError as error:
-            first = error.errors()[0]
-            place = ".".join(str(part) for part in first["loc"]) or "the whole"
-            raise ValueError(f"the explanation is not as to_json writes it: {place}: {first['msg']}") from error
+            raise ValueError(f"the explanation is not as to_json writes it: {first_complaint(error)}") from error
         return cls(**vars(plain))
 
 

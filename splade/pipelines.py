@@ -8,8 +8,7 @@
 import hashlib
 import json
 import time
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from splade.config.schema import ExperimentConfig
 from splade.data import TextDataset, TextSplit, load_text_dataset
 from splade.data.batches import length_buckets, tokenise
 from splade.device import resolve_device, set_seed
-from splade.evaluation.intervals import mean_and_interval, paired_bootstrap
+from splade.evaluation.intervals import paired_bootstrap
 from splade.evaluation.names import measure_names, strongest_words
 from splade.evaluation.names_bag import BagOfWords
 from splade.inference.reading import read_batch
@@ -29,10 +28,10 @@ from splade.mechanistic.attribution import code_identity_error
 from splade.models.lexical_sae import CLASSIFY, LexicalSAE
 from splade.models.persistence import from_pretrained, save_pretrained
 from splade.progress import OnStep, Step, silent
-from splade.training.baselines import DENSE_RATES, dense_twin, tfidf_baseline
-from splade.training.loop import Callbacks, Trainer
-from splade.training.recorders import recorder
-from splade.training.run_folder import CONFIG, MODEL, RESULTS, RunFolder, write_json
+from splade.runs import Watchers, fit, run_seeds
+from splade.training.baselines import dense_twin, tfidf_baseline
+from splade.training.fine_tuning import DENSE_RATES
+from splade.training.run_folder import CONFIG, MODEL, RunFolder, write_json
 from splade.training.stopping import EpochScores
 from splade.training.tasks import Documents
 
@@ -81,71 +80,18 @@ class TrainedRun:
         return {**figures, "test": self.scores.as_dict(), "validation": asdict(self.validation)}
 
 
-@dataclass(frozen=True)
-class Watchers:
-    """Who is told what while experiments run."""
-
-    on_step: OnStep = silent
-    on_note: Callable[[str], None] = lambda _: None
-    """What was decided about the data, before the first step."""
-    is_interrupted: Callable[[], bool] = lambda: False
-    """Asked after every step: whether to save and stop."""
-
-
 def run_experiment(
     config: ExperimentConfig, *, resume: bool = False, device: str = "auto", watchers: Watchers = Watchers()
 ) -> dict[str, Any]:
-    """Train with every seed of the settings and return what `results.json` of `output_dir` then says.
+    """Train with every seed of the settings and return what `results.json` of `output_dir` then says (`run_seeds`)."""
 
-    With several seeds each has a folder `seed-N` of its own. On `resume`, seeds that are finished are not trained
-    again, and the one that was interrupted goes on.
-    """
-    seeds, place = config.evaluation.seeds, Path(config.output_dir)
-    if len(seeds) == 1:
-        return train_in_folder(config, seeds[0], place, resume=resume, device=device, watchers=watchers)
-    with RunFolder.open(place, config.model_dump(mode="json"), resume=resume) as folder:
-        runs = []
-        for seed in seeds:
-            own = place / f"seed-{seed}"
-            is_begun = (own / CONFIG).is_file()
-            try:
-                runs.append(train_in_folder(config, seed, own, resume=is_begun, device=device, watchers=watchers))
-            except BaseException:
-                if not any((place / f"seed-{one}" / CONFIG).is_file() for one in seeds):
-                    folder.withdraw()
-                raise
-        results = {"experiment_name": config.experiment_name, "runs": runs, "mean": _means(runs)}
-        folder.write_json(RESULTS, results)
-    return results
-
-
-def _means(runs: list[dict[str, Any]]) -> dict[str, Any]:
-    """Means of the test figures over seeds, with 95 % intervals."""
-    names = ("accuracy", "active_words", "identity_error")
-    return {name: asdict(mean_and_interval([run["test"][name] for run in runs])) for name in names}
-
-
-def train_in_folder(
-    config: ExperimentConfig, seed: int, place: Path, *, resume: bool, device: str, watchers: Watchers
-) -> dict[str, Any]:
-    """One seed's run, with everything it leaves in its folder; `resume` goes on where it was interrupted."""
-    with RunFolder.open(place, config.model_dump(mode="json"), seed=seed, resume=resume) as folder:
-        if folder.results.exists():
-            watchers.on_note(f"seed {seed} is finished: {folder.results}")
-            return json.loads(folder.results.read_text(encoding="utf-8"))
-        try:
-            run = setup_and_train(config, device, watchers, seed=seed, folder=folder)
-        except BaseException:
-            # A misspelt data set must not occupy the folder.
-            if not folder.has_begun:
-                folder.withdraw()
-            raise
+    def run_seed(seed: int, folder: RunFolder) -> dict[str, Any]:
+        run = setup_and_train(config, device, watchers, seed=seed, folder=folder)
         save_pretrained(run.model, folder.model)
-        results = {"experiment_name": config.experiment_name, **run.as_dict()}
-        # Last: a run with results is finished.
-        folder.write_json(RESULTS, results)
-        folder.drop_checkpoints()
-    return results
+        return run.as_dict()
+
+    figures = ("accuracy", "active_words", "identity_error")
+    return run_seeds(config, run_seed, figures, resume=resume, watchers=watchers)
 
 
 def setup_and_train(
@@ -168,24 +114,11 @@ def setup_and_train(
         watchers.on_note(note)
     set_seed(seed)
     model = LexicalSAE.from_backbone(config.model, {CLASSIFY: dataset.label_names}).to(resolve_device(device))
-    checkpoint = folder.load_checkpoint() if folder else None
-    with recorder(folder) if folder else nullcontext(lambda _: None) as record:
-        trainer = Trainer(
-            model,
-            documents(model, dataset.train),
-            documents(model, dataset.validation),
-            config.training,
-            seed=seed,
-            callbacks=Callbacks(watchers.on_step, record, folder and folder.save_checkpoint, watchers.is_interrupted),
-        )
-        if checkpoint is not None:
-            if checkpoint.warning:
-                watchers.on_note(checkpoint.warning)
-            trainer.load_state_dict(checkpoint.state)
-        best = trainer.run()
+    train, validation = (documents(model, split) for split in (dataset.train, dataset.validation))
+    best, tau_ce = fit(model, train, validation, config.training, seed, folder, watchers)
     scores = score(model, dataset.test, watchers.on_step)
     seconds = folder.seconds if folder else time.monotonic() - started
-    return TrainedRun(model, dataset, scores, best, trainer.geco.tau, seed, seconds)
+    return TrainedRun(model, dataset, scores, best, tau_ce, seed, seconds)
 
 
 def run_baselines(

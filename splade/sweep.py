@@ -18,11 +18,13 @@ import yaml
 from splade.config.load import parse_config
 from splade.config.schema import ExperimentConfig
 from splade.evaluation.intervals import mean_and_interval
-from splade.pipelines import Watchers, run_baselines, run_experiment, run_names
+from splade.files import write_text
+from splade.pipelines import run_baselines, run_experiment, run_names
 from splade.progress import OnStep, Step
 from splade.report.frontier import Frontier, FrontierPoint, frontier_svg
+from splade.runs import Watchers
 from splade.training.loop import Interrupted
-from splade.training.run_folder import CONFIG, RESULTS, write_text
+from splade.training.run_folder import CONFIG, RESULTS
 from splade.training.settings import TrainingConfig
 
 ACTIVE_WORDS = "training.active_target"

@@ -12,6 +12,7 @@ LAYERS: list[list[str]] = [
     ["scripts"],
     ["sweep"],
     ["pipelines"],
+    ["runs"],
     ["config.load"],
     ["recipes"],
     ["config.schema"],
@@ -40,7 +41,7 @@ LAYERS: list[list[str]] = [
     ["circuits.sparse_code"],
     ["function_words"],
     ["data", "vocab"],
-    ["suggest", "device", "fetch", "progress", "part", "strict_yaml"],
+    ["suggest", "device", "fetch", "progress", "part", "strict_yaml", "files"],
     ["types"],
 ]
 """From top to bottom; rooms on one line are siblings and may not import each other."""

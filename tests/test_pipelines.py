@@ -6,7 +6,8 @@ import torch
 from splade.config.load import build_config
 from splade.data import TextSplit
 from splade.models.config import ModelConfig
-from splade.pipelines import Watchers, run_experiment, score
+from splade.pipelines import run_experiment, score
+from splade.runs import Watchers
 from splade.training import run_folder
 from splade.training.loop import Interrupted
 from tests import tiny

@@ -7,8 +7,8 @@ import yaml
 
 from splade import sweep
 from splade.config.load import build_config
-from splade.pipelines import Watchers
 from splade.progress import Step
+from splade.runs import Watchers
 from splade.scripts.run_sweep import parse_setting
 from splade.sweep import ACTIVE_WORDS, plan, run_sweep, with_value
 from splade.training.loop import Interrupted

@@ -1,15 +1,15 @@
 """What a certificate says, and its JSON file."""
 
 import json
-import os
 from pathlib import Path
 from typing import Literal
 
 from pydantic import Field, ValidationError
 
+from splade.files import write_text
 from splade.intervene.lexicon import Lexicon
 from splade.models.persistence import digest
-from splade.part import PartConfig
+from splade.part import PartConfig, first_complaint
 
 NOT_CLAIMED = (
     "The words have no dimension to speak through. The encoder still reads them in the text, "
@@ -136,14 +136,7 @@ def write_certificate(certificate: Certificate, path: str | Path) -> Path:
     target = Path(path).expanduser()
     body = certificate.model_copy(update={"own_sha256": ""}).model_dump(mode="json", exclude_none=True)
     body["own_sha256"] = digest(body)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    work = target.with_name(f".{target.name}.part")
-    try:
-        work.write_text(json.dumps(body, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        os.replace(work, target)
-    finally:
-        work.unlink(missing_ok=True)
-    return target
+    return write_text(target, json.dumps(body, indent=2, ensure_ascii=False) + "\n")
 
 
 def read_certificate(path: str | Path) -> Certificate:
@@ -158,9 +151,7 @@ def read_certificate(path: str | Path) -> Certificate:
     try:
         certificate = Certificate.model_validate(raw)
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise ValueError(f"{source} is no certificate that this version reads: {place}: {first['msg']}") from error
+        raise ValueError(f"{source} is no certificate that this version reads: {first_complaint(error)}") from error
     if digest(raw) != certificate.own_sha256:
         raise ValueError(f"{source} was changed after it was written (SHA-256 differs); get the certificate again")
     return certificate

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from splade.config.schema import ExperimentConfig
+from splade.files import read_written
 from splade.models.layers.virtual_expander import VirtualExpander
 from splade.recipes import recipe_by_name
 from splade.strict_yaml import parse_yaml
@@ -30,13 +31,7 @@ SHORT_NAMES = ("seed",)
 def load_config(path: str | Path) -> ExperimentConfig:
     """The experiment described by a YAML file."""
     place = Path(path)
-    try:
-        text = place.read_text(encoding="utf-8-sig")
-    except FileNotFoundError as error:
-        raise ValueError(f"there is no experiment file {place}; experiments/ holds examples") from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"cannot read the experiment file {place}: {error}") from error
-    return parse_config(text, source=str(place))
+    return parse_config(read_written(place, "experiment file", "experiments/ holds examples"), source=str(place))
 
 
 def parse_config(text: str, source: str = "<text>") -> ExperimentConfig:

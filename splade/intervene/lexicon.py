@@ -19,6 +19,7 @@ import yaml
 from pydantic import ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
+from splade.files import read_written
 from splade.intervene.suppression import Suppression, suppress_token_globally
 from splade.intervene.words import find_words, same_word
 from splade.models.lexical_sae import LexicalSAE
@@ -68,13 +69,7 @@ class Lexicon(PartConfig):
 def load_lexicon(path: str | Path) -> Lexicon:
     """The lexicon that a YAML file holds."""
     place = Path(path)
-    try:
-        text = place.read_text(encoding="utf-8-sig")
-    except FileNotFoundError as error:
-        raise ValueError(f"there is no lexicon file {place}; write one with the words under 'forbid:'") from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"cannot read the lexicon file {place}: {error}") from error
-    return parse_lexicon(text, str(place))
+    return parse_lexicon(read_written(place, "lexicon file", "write one with the words under 'forbid:'"), str(place))
 
 
 def parse_lexicon(text: str, source: str = "<text>") -> Lexicon:

@@ -1,12 +1,30 @@
 """The dense twins: the same encoder with a layer for classes or tags, as one would fine-tune it without words."""
 
+from typing import Any
+
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
-from transformers import AutoConfig, AutoModelForSequenceClassification, AutoModelForTokenClassification
+from transformers import (
+    AutoConfig,
+    AutoModelForSequenceClassification,
+    AutoModelForTokenClassification,
+    PreTrainedTokenizerBase,
+)
 
 from splade.models.backbone import load_tokenizer, quiet_transformers, without_attention_dropout
 from splade.models.bundled import resolve_source
+
+
+def _load(kind: Any, name: str, num_labels: int) -> tuple[Any, PreTrainedTokenizerBase]:
+    """A model of one of transformers' automatic kinds on a backbone's encoder, and its tokenizer."""
+    source = resolve_source(name)
+    config = without_attention_dropout(AutoConfig.from_pretrained(source, num_labels=num_labels))
+    with quiet_transformers():
+        model = kind.from_pretrained(
+            source, config=config, dtype=torch.float32, use_safetensors=True, trust_remote_code=False
+        )
+    return model, load_tokenizer(source)
 
 
 class DenseClassifier(nn.Module):
@@ -14,13 +32,7 @@ class DenseClassifier(nn.Module):
 
     def __init__(self, name: str, num_labels: int) -> None:
         super().__init__()
-        source = resolve_source(name)
-        config = without_attention_dropout(AutoConfig.from_pretrained(source, num_labels=num_labels))
-        with quiet_transformers():
-            self.model = AutoModelForSequenceClassification.from_pretrained(
-                source, config=config, dtype=torch.float32, use_safetensors=True, trust_remote_code=False
-            )
-        self.tokenizer = load_tokenizer(source)
+        self.model, self.tokenizer = _load(AutoModelForSequenceClassification, name, num_labels)
 
     def forward(self, input_ids: Int[Tensor, "B L"], attention_mask: Bool[Tensor, "B L"]) -> Float[Tensor, "B C"]:
         """Logits of each class."""
@@ -35,13 +47,7 @@ class DenseTagger(nn.Module):
 
     def __init__(self, name: str, num_tags: int, num_shapes: int = 0) -> None:
         super().__init__()
-        source = resolve_source(name)
-        config = without_attention_dropout(AutoConfig.from_pretrained(source, num_labels=num_tags))
-        with quiet_transformers():
-            self.model = AutoModelForTokenClassification.from_pretrained(
-                source, config=config, dtype=torch.float32, use_safetensors=True, trust_remote_code=False
-            )
-        self.tokenizer = load_tokenizer(source)
+        self.model, self.tokenizer = _load(AutoModelForTokenClassification, name, num_tags)
         width = self.model.get_input_embeddings().embedding_dim
         self.shapes = nn.Parameter(torch.zeros(num_shapes, width))
         self.shape_tags = nn.Parameter(torch.zeros(num_shapes, num_tags))

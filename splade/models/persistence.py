@@ -24,7 +24,7 @@ from splade.fetch import sha256_of
 from splade.models.backbone import backbone_from_config, load_tokenizer, open_safetensors
 from splade.models.config import ModelConfig
 from splade.models.lexical_sae import LexicalSAE
-from splade.part import PartConfig
+from splade.part import PartConfig, first_complaint
 
 FORMAT_VERSION = 1
 WEIGHTS, CONFIG = "model.safetensors", "config.json"
@@ -196,9 +196,7 @@ def _read_config(folder: Path) -> SavedModel:
     try:
         saved = SavedModel.model_validate(raw)
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise ValueError(f"{path}: {place}: {first['msg']}; restore the folder") from error
+        raise ValueError(f"{path}: {first_complaint(error)}; restore the folder") from error
     if digest(raw) != saved.own_sha256:
         raise ValueError(f"{path} was changed after it was saved (SHA-256 differs); restore the folder")
     return saved

@@ -5,10 +5,8 @@
 3. The best weights tag the test split; scores, curve and lexicons go to `results.json`, examples to `report.html`.
 """
 
-import json
 import time
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -17,19 +15,17 @@ from splade.config.schema import ExperimentConfig
 from splade.data import TaggedDataset
 from splade.device import resolve_device, set_seed
 from splade.evaluation.entities import score_entities
-from splade.evaluation.intervals import mean_and_interval, paired_bootstrap
+from splade.evaluation.intervals import paired_bootstrap
 from splade.evaluation.ner import TaggerScores, score_tagger
 from splade.evaluation.ner_lexicon import entity_lexicons
 from splade.models.lexical_sae import TAG, LexicalSAE
 from splade.models.persistence import from_pretrained, save_pretrained
-from splade.pipelines import Watchers
 from splade.progress import OnStep, silent
+from splade.runs import Watchers, fit, run_seeds
 from splade.scripts.ner_report import BASELINES, TWIN, folder_of_run, load_sentences, report_html
-from splade.training.baselines import DENSE_RATES
 from splade.training.dense_tagger import dense_tagger_twin
-from splade.training.loop import Callbacks, Trainer
-from splade.training.recorders import recorder
-from splade.training.run_folder import CONFIG, MODEL, REPORT, RESULTS, RunFolder, write_json
+from splade.training.fine_tuning import DENSE_RATES
+from splade.training.run_folder import MODEL, REPORT, RunFolder, write_json
 from splade.training.stopping import EpochScores
 from splade.training.tagging import positions
 
@@ -56,41 +52,10 @@ class TrainedTagger:
 def run_ner(
     config: ExperimentConfig, *, resume: bool = False, device: str = "auto", watchers: Watchers = Watchers()
 ) -> dict[str, Any]:
-    """Train a tagger with every seed and return what `results.json` of `output_dir` then says.
+    """Train a tagger with every seed and return what `results.json` of `output_dir` then says (`run_seeds`)."""
 
-    With several seeds each has a folder `seed-N`. On `resume`, finished seeds are not trained again.
-    """
-    seeds, place = config.evaluation.seeds, Path(config.output_dir)
-    if len(seeds) == 1:
-        return train_tagger_in_folder(config, seeds[0], place, resume=resume, device=device, watchers=watchers)
-    with RunFolder.open(place, config.model_dump(mode="json"), resume=resume) as folder:
-        runs = []
-        for seed in seeds:
-            own = place / f"seed-{seed}"
-            is_begun = (own / CONFIG).is_file()
-            runs.append(train_tagger_in_folder(config, seed, own, resume=is_begun, device=device, watchers=watchers))
-        names = ("f1", "token_accuracy", "active_words", "identity_error")
-        means = {name: asdict(mean_and_interval([run["test"][name] for run in runs])) for name in names}
-        results = {"experiment_name": config.experiment_name, "runs": runs, "mean": means}
-        folder.write_json(RESULTS, results)
-    return results
-
-
-def train_tagger_in_folder(
-    config: ExperimentConfig, seed: int, place: Path, *, resume: bool, device: str, watchers: Watchers
-) -> dict[str, Any]:
-    """One seed's run, with everything it leaves in its folder; `resume` goes on where it was interrupted."""
-    with RunFolder.open(place, config.model_dump(mode="json"), seed=seed, resume=resume) as folder:
-        if folder.results.exists():
-            watchers.on_note(f"seed {seed} is finished: {folder.results}")
-            return json.loads(folder.results.read_text(encoding="utf-8"))
-        try:
-            run = setup_and_train_tagger(config, device, watchers, seed=seed, folder=folder)
-        except BaseException:
-            # A misspelt data set must not occupy the folder.
-            if not folder.has_begun:
-                folder.withdraw()
-            raise
+    def run_seed(seed: int, folder: RunFolder) -> dict[str, Any]:
+        run = setup_and_train_tagger(config, device, watchers, seed=seed, folder=folder)
         save_pretrained(run.model, folder.model)
         sentences = run.dataset.test.tokens[:LEXICON_SENTENCES]
         lexicons = entity_lexicons(run.model, sentences, on_step=watchers.on_step)
@@ -105,10 +70,10 @@ def train_tagger_in_folder(
             "lexicons": [asdict(lexicon) for lexicon in lexicons],
         }
         folder.write_text(REPORT, report_html(results, run.model, run.dataset, run.scores.predicted))
-        # Last: a run with results is finished.
-        folder.write_json(RESULTS, results)
-        folder.drop_checkpoints()
-    return results
+        return results
+
+    figures = ("f1", "token_accuracy", "active_words", "identity_error")
+    return run_seeds(config, run_seed, figures, resume=resume, watchers=watchers)
 
 
 def setup_and_train_tagger(
@@ -131,18 +96,10 @@ def setup_and_train_tagger(
         positions(model.tokenizer, split, dataset.tag_names, model.max_length, model.shapes)
         for split in (dataset.train, dataset.validation)
     )
-    checkpoint = folder.load_checkpoint() if folder else None
-    with recorder(folder) if folder else nullcontext(lambda _: None) as record:
-        callbacks = Callbacks(watchers.on_step, record, folder and folder.save_checkpoint, watchers.is_interrupted)
-        trainer = Trainer(model, train, validation, config.training, seed=seed, callbacks=callbacks)
-        if checkpoint is not None:
-            if checkpoint.warning:
-                watchers.on_note(checkpoint.warning)
-            trainer.load_state_dict(checkpoint.state)
-        best = trainer.run()
+    best, tau_ce = fit(model, train, validation, config.training, seed, folder, watchers)
     scores = score_tagger(model, dataset.test, on_step=watchers.on_step)
     seconds = folder.seconds if folder else time.monotonic() - started
-    return TrainedTagger(model, dataset, scores, best, trainer.geco.tau, seed, seconds)
+    return TrainedTagger(model, dataset, scores, best, tau_ce, seed, seconds)
 
 
 def run_dense_tagger(

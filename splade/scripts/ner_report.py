@@ -9,13 +9,14 @@ from splade.config.schema import ExperimentConfig
 from splade.data import TaggedDataset, load_tagged_dataset
 from splade.data.tagged_sentence import TaggedSentence
 from splade.data.tagging import parse_tag
+from splade.files import write_text
 from splade.inference.tag_explaining import explain_tags
 from splade.inference.tagging import tag
 from splade.models.lexical_sae import LexicalSAE
 from splade.models.persistence import from_pretrained
 from splade.progress import OnStep, silent
 from splade.report.tagging_html import ShownSentence, tagging_page
-from splade.training.run_folder import MODEL, REPORT, RESULTS, write_text
+from splade.training.run_folder import MODEL, REPORT, RESULTS
 
 BASELINES, TWIN = "baselines.json", "dense twin"
 EXAMPLES = 12

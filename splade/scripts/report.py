@@ -53,9 +53,10 @@ def write_report(
     run: Path, out: Path | None = None, texts: int = 8, on_step: "OnStep | None" = None
 ) -> tuple[Path, "Sequence[str]"]:
     """Write a run's page, by default into its folder; where it is, and what it could not show, in sentences."""
+    from splade.files import write_text
     from splade.progress import silent
     from splade.report.page import page_html
-    from splade.training.run_folder import REPORT, write_text
+    from splade.training.run_folder import REPORT
 
     page = run_page(run, texts, on_step or silent)
     return write_text(out or run / REPORT, page_html(page)), page.missing
@@ -66,8 +67,8 @@ def write_explanations(explanations: Iterable["Explanation"], out: Path, source:
 
     Example: `write_explanations(explain_stream(model, texts), Path("why.html"), "reviews.csv")`
     """
+    from splade.files import write_text
     from splade.report.page import Example, Page, page_html
-    from splade.training.run_folder import write_text
 
     shown, more = [], 0
     for explanation in explanations:

@@ -5,21 +5,17 @@ The same as `lexical-sae train`.
 
 import shlex
 import shutil
-import signal
 import sys
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
-from splade.scripts.console import INTERRUPTED, console, errors_as_sentences
+from splade.scripts.console import console, errors_as_sentences
+from splade.scripts.watching import watching
 
 if TYPE_CHECKING:  # imported late, so that --help does not wait for torch
-    from collections.abc import Callable, Iterator
-
     from splade.config.schema import ExperimentConfig
 
 
@@ -76,22 +72,15 @@ def train(
 
 def train_and_show(config: "ExperimentConfig", device: str, *, resume: bool) -> None:
     """Train with every seed, print the scores, and show three explained texts."""
-    from splade.pipelines import Watchers, run_experiment
-    from splade.report.progress import ProgressBars
+    from splade.pipelines import run_experiment
     from splade.report.terminal import figures_table, mean_figures, score_figures
-    from splade.training.loop import Interrupted
 
     heading = f"{config.experiment_name}: {config.data.dataset_name} with {config.model.name}, recipe {config.recipe}"
     console.print(Text(heading, style="bold"))
     if config.model.name.startswith("bundled:"):
         console.print(Text("(the first time, the encoder is downloaded: about 90 MB)", style="dim"))
-    try:
-        with ProgressBars(console) as bars, until_interrupted() as is_interrupted:
-            watchers = Watchers(bars, lambda note: console.print(Text(note, style="dim")), is_interrupted)
-            results = run_experiment(config, resume=resume, device=device, watchers=watchers)
-    except Interrupted as stop:
-        Console(stderr=True).print(f"{stop}; its state is saved, go on with the same command and --resume")
-        sys.exit(INTERRUPTED)
+    with watching() as watchers:
+        results = run_experiment(config, resume=resume, device=device, watchers=watchers)
     for run in results.get("runs", [results]):
         console.print(figures_table(*score_figures(run)))
     if "mean" in results:
@@ -103,25 +92,6 @@ def train_and_show(config: "ExperimentConfig", device: str, *, resume: bool) -> 
     _show_three(config, folders[0] / "model")
     _leave_report(Path(config.output_dir))
     console.print(_next_steps(folders[0] / "model"))
-
-
-@contextmanager
-def until_interrupted() -> "Iterator[Callable[[], bool]]":
-    """Whether somebody pressed Ctrl-C (or the system asked to stop); a second time stops at once."""
-    asked = []
-
-    def ask(number: int, _frame: object) -> None:
-        if asked:
-            raise KeyboardInterrupt
-        asked.append(number)
-        Console(stderr=True).print("stopping after this step; press Ctrl-C again to stop at once")
-
-    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield lambda: bool(asked)
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _show_three(config: "ExperimentConfig", folder: Path) -> None:

@@ -3,16 +3,14 @@
 With `--dense` its dense twin is trained on the same sentences and put beside it.
 """
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
-from splade.scripts.console import INTERRUPTED, console, errors_as_sentences
-from splade.scripts.run_experiment import until_interrupted
+from splade.scripts.console import console, errors_as_sentences
+from splade.scripts.watching import watching
 
 if TYPE_CHECKING:  # imported late, so that --help does not wait for torch
     from splade.config.schema import ExperimentConfig
@@ -59,21 +57,13 @@ def ner(
 
 
 def _train(config: "ExperimentConfig", device: str, *, resume: bool) -> None:
-    from splade.pipelines import Watchers
     from splade.report.entities_terminal import caps_table, tagger_figures, types_table
-    from splade.report.progress import ProgressBars
     from splade.report.terminal import figures_table
     from splade.scripts.ner_pipeline import run_ner
-    from splade.training.loop import Interrupted
 
     console.print(Text(f"{config.experiment_name}: {config.data.dataset_name} with {config.model.name}", style="bold"))
-    try:
-        with ProgressBars(console) as bars, until_interrupted() as is_interrupted:
-            watchers = Watchers(bars, lambda note: console.print(Text(note, style="dim")), is_interrupted)
-            results = run_ner(config, resume=resume, device=device, watchers=watchers)
-    except Interrupted as stop:
-        Console(stderr=True).print(f"{stop}; its state is saved, go on with the same command and --resume")
-        sys.exit(INTERRUPTED)
+    with watching() as watchers:
+        results = run_ner(config, resume=resume, device=device, watchers=watchers)
     for run in results.get("runs", [results]):
         console.print(figures_table(*tagger_figures(run)))
         console.print(types_table(run["test"]))
@@ -89,7 +79,7 @@ def _compare(config: "ExperimentConfig", device: str, rates: tuple[float, ...]) 
     from splade.report.terminal import figures_table
     from splade.scripts.ner_pipeline import run_dense_tagger
     from splade.scripts.ner_report import TWIN, folder_of_run, rewrite_report
-    from splade.training.baselines import DENSE_RATES
+    from splade.training.fine_tuning import DENSE_RATES
 
     with ProgressBars(console) as bars:
         found = run_dense_tagger(config, device, rates=rates or DENSE_RATES, on_step=bars)

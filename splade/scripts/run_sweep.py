@@ -4,16 +4,14 @@ The same as `lexical-sae sweep`.
 """
 
 import math
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
-from splade.scripts.console import INTERRUPTED, console, errors_as_sentences
-from splade.scripts.run_experiment import until_interrupted
+from splade.scripts.console import console, errors_as_sentences
+from splade.scripts.watching import watching
 
 
 def sweep(
@@ -48,11 +46,8 @@ def sweep(
     Example: lexical-sae sweep --config experiments/movie_snippets.yaml --active-words 20,40,60,100
     """
     from splade.config.load import load_config
-    from splade.pipelines import Watchers
     from splade.report.frontier import frontier_table
-    from splade.report.progress import ProgressBars
     from splade.sweep import ACTIVE_WORDS, PICTURE, TABLE, run_sweep
-    from splade.training.loop import Interrupted
 
     if (active_words is None) == (setting is None):
         raise ValueError("say what to sweep: either --active-words 20,40,60 or --set KEY=NUMBERS")
@@ -60,22 +55,17 @@ def sweep(
     settings = load_config(config)
     if out is not None:
         settings = settings.model_copy(update={"output_dir": str(out)})
-    try:
-        with ProgressBars(console) as bars, until_interrupted() as is_interrupted:
-            watchers = Watchers(bars, lambda note: console.print(Text(note, style="dim")), is_interrupted)
-            frontier = run_sweep(
-                settings,
-                key,
-                values,
-                names_texts=names_texts,
-                with_baselines=baselines,
-                resume=resume,
-                device=device,
-                watchers=watchers,
-            )
-    except Interrupted as stop:
-        Console(stderr=True).print(f"{stop}; finished points are kept; go on with the same command and --resume")
-        sys.exit(INTERRUPTED)
+    with watching(kept="finished points are kept;") as watchers:
+        frontier = run_sweep(
+            settings,
+            key,
+            values,
+            names_texts=names_texts,
+            with_baselines=baselines,
+            resume=resume,
+            device=device,
+            watchers=watchers,
+        )
     console.print(frontier_table(frontier))
     place = Path(settings.output_dir)
     console.print(Text(f"written to {place / TABLE} and {place / PICTURE}", style="dim"))

@@ -108,9 +108,9 @@ def _print_columns(found: "Sequence[TaggedSentence]", scheme: str) -> None:
 def _write_page(
     model: "LexicalSAE", given: "Sequence[str | Sequence[str]]", found: "Sequence[TaggedSentence]", path: Path
 ) -> Path:
+    from splade.files import write_text
     from splade.inference.tag_explaining import explain_tags
     from splade.report.tagging_html import ShownSentence, tagging_page
-    from splade.training.run_folder import write_text
 
     shown = [
         ShownSentence(sentence, explain_tags(model, text, [entity.start for entity in sentence.entities]))

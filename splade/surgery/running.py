@@ -7,6 +7,7 @@ from typing import Any
 
 from splade.certificate import NamedTexts, certify, write_certificate
 from splade.data import TextDataset
+from splade.files import write_text
 from splade.inference.labels import label_index, labels_of
 from splade.intervene import LEXICON_FILE, Lexicon, edit_saved_model
 from splade.models.persistence import from_pretrained
@@ -40,7 +41,7 @@ def run_surgery(
     files = StudyFiles()
     if study.leakage is not None:
         lexicon = Lexicon(forbid=study.forbid)
-        (place / LEXICON_FILE).write_text(lexicon.to_yaml(), encoding="utf-8")
+        write_text(place / LEXICON_FILE, lexicon.to_yaml())
         edit_saved_model(folder, lexicon, place / EDITED)
         labels = [
             label_index(labels_of(model), dataset.label_names[i], "the data's label") for i in dataset.test.labels
@@ -52,7 +53,7 @@ def run_surgery(
         files = StudyFiles(CERTIFICATE, LEXICON_FILE)
     write_json(place / RESULTS, {"plan": plan.model_dump(mode="json"), **study.results})
     results = json.loads((place / RESULTS).read_text(encoding="utf-8"))
-    (place / PAGE).write_text(study_html(f"Removing {plan.concept}", results, files), encoding="utf-8")
+    write_text(place / PAGE, study_html(f"Removing {plan.concept}", results, files))
     if results["ceilings"]:
-        (place / PLOT).write_text(leakage_svg(results["ceilings"]), encoding="utf-8")
+        write_text(place / PLOT, leakage_svg(results["ceilings"]))
     return results

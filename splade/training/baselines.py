@@ -1,26 +1,22 @@
 """Yardsticks on the same rows: the dense twin, and TF-IDF with logistic regression as the floor."""
 
-import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from splade.data import TextDataset, TextSplit
-from splade.data.batches import TokenisedTexts, length_buckets, shuffled_buckets, tokenise
-from splade.device import resolve_device, set_seed
+from splade.data.batches import TokenisedTexts, length_buckets, tokenise
+from splade.device import resolve_device
 from splade.models.dense import DenseClassifier
-from splade.progress import OnStep, Step, silent
-from splade.training.optim import AdamWEMA, ParameterGroup
-
-DENSE_RATES = (5e-5, 1e-4, 2e-4)
-"""Learning rates that the dense twin may choose from, by validation accuracy."""
+from splade.progress import OnStep, silent
+from splade.training.fine_tuning import DENSE_RATES, Schedule, best_of_rates, fine_tune
 
 
 @dataclass(frozen=True)
@@ -64,58 +60,40 @@ def dense_twin(
     on_step: OnStep = silent,
 ) -> BaselineScores:
     """The same encoder fine-tuned without words in between: best of a few learning rates, chosen on validation."""
-    kept: dict[str, DenseClassifier] = {}
-    found: dict[str, float] = {}
-    for rate in rates:
-        set_seed(seed)
+    schedule = Schedule(epochs, batch_size, seed, on_step)
+
+    def trained(rate: float) -> DenseClassifier:
         model = DenseClassifier(backbone, len(dataset.label_names)).to(resolve_device(device))
-        train = tokenise(model.tokenizer, dataset.train.texts, max_length)
-        _fit(model, train, torch.tensor(dataset.train.labels), epochs, batch_size, rate, seed, on_step)
-        validation = tokenise(model.tokenizer, dataset.validation.texts, max_length)
-        name = f"lr={rate:g}"
-        found[name] = float((predict(model, validation) == torch.tensor(dataset.validation.labels)).float().mean())
-        if found[name] == max(found.values()):
-            kept = {name: copy.deepcopy(model)}
-    ((best, model),) = kept.items()
+        texts, labels = tokenise(model.tokenizer, dataset.train.texts, max_length), torch.tensor(dataset.train.labels)
+
+        def loss_of(rows: list[int]) -> Tensor:
+            logits = _logits(model, texts, rows)
+            return cross_entropy(logits, labels[rows].to(logits.device))
+
+        fine_tune(model, texts, loss_of, rate, schedule)
+        return model
+
+    def accuracy(model: DenseClassifier) -> float:
+        predicted = predict(model, tokenise(model.tokenizer, dataset.validation.texts, max_length))
+        return float((predicted == torch.tensor(dataset.validation.labels)).float().mean())
+
+    model, best, found = best_of_rates(rates, trained, accuracy, seed)
     predicted = predict(model, tokenise(model.tokenizer, dataset.test.texts, max_length))
     return _scores("dense twin", predicted.numpy(), dataset.test, best, found)
 
 
-def _fit(
-    model: DenseClassifier,
-    texts: TokenisedTexts,
-    labels: Int[Tensor, " T"],
-    epochs: int,
-    batch_size: int,
-    rate: float,
-    seed: int,
-    on_step: OnStep,
-) -> None:
-    steps = epochs * -(-len(texts) // batch_size)
-    parameters = [p for p in model.parameters() if p.requires_grad]
-    optimiser = AdamWEMA.Config(schedule="linear", ema=None).build([ParameterGroup("all", parameters, rate)], steps)
-    device = parameters[0].device
-    model.train()
-    for epoch in range(epochs):
-        for rows in shuffled_buckets(texts, batch_size, np.random.default_rng([seed, epoch])):
-            batch = texts.batch(rows)
-            logits = model(batch.input_ids.to(device), batch.attention_mask.to(device))
-            loss = cross_entropy(logits, labels[batch.rows].to(device))
-            optimiser.zero_grad()
-            loss.backward()
-            optimiser.step()
-            on_step(Step(f"dense twin, lr {rate:g}", optimiser.steps, steps, {"loss": loss.item()}))
+def _logits(model: DenseClassifier, texts: TokenisedTexts, rows: Sequence[int]) -> Float[Tensor, "B C"]:
+    batch, device = texts.batch(rows), next(model.parameters()).device
+    return model(batch.input_ids.to(device), batch.attention_mask.to(device))
 
 
 @torch.no_grad()
 def predict(model: DenseClassifier, texts: TokenisedTexts, batch_size: int = 64) -> Int[Tensor, " T"]:
     """The class of each text."""
     model.eval()
-    device = next(model.parameters()).device
     predicted = torch.empty(len(texts), dtype=torch.long)
     for rows in length_buckets(texts, batch_size):
-        batch = texts.batch(rows)
-        predicted[rows] = model(batch.input_ids.to(device), batch.attention_mask.to(device)).argmax(-1).cpu()
+        predicted[rows] = _logits(model, texts, rows).argmax(-1).cpu()
     return predicted
 
 

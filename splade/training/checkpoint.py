@@ -9,7 +9,6 @@ still there.
 import errno
 import json
 import logging
-import os
 import re
 import shutil
 from collections.abc import Mapping
@@ -22,6 +21,7 @@ from safetensors.torch import load_file, save_file
 
 import splade
 from splade.fetch import sha256_of
+from splade.files import flush_file, flush_folder
 from splade.training.flatten import pack, storable, unpack
 
 logger = logging.getLogger(__name__)
@@ -115,23 +115,6 @@ def load_checkpoint(folder: str | Path) -> Checkpoint:
         f"{folder} holds no whole checkpoint ({'; '.join(problems.values())}); "
         "restore it from a copy, or start again in another output_dir"
     )
-
-
-def flush_file(path: Path) -> None:
-    """Have the system put the file's bytes on disk."""
-    with path.open("rb+") as file:
-        os.fsync(file.fileno())
-
-
-def flush_folder(folder: Path) -> None:
-    """Have the system put the folder's names on disk, where systems can (Windows cannot)."""
-    if os.name != "posix":
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _read(source: Path) -> dict[str, Any]:

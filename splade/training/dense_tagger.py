@@ -1,24 +1,21 @@
 """The dense twin of a tagger: the same encoder, rows, epochs and casing information, without words in between."""
 
-import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from splade.data import TaggedDataset, TaggedSplit
-from splade.data.batches import length_buckets, shuffled_buckets
+from splade.data.batches import length_buckets
 from splade.data.word_rows import Place, WordRows
-from splade.device import resolve_device, set_seed
+from splade.device import resolve_device
 from splade.models.dense import DenseTagger
 from splade.models.layers.shapes import ShapeFeatures
 from splade.progress import OnStep, Step, silent
-from splade.training.baselines import DENSE_RATES
-from splade.training.optim import AdamWEMA, ParameterGroup
+from splade.training.fine_tuning import DENSE_RATES, Schedule, best_of_rates, fine_tune
 from splade.training.tagging import positions
 from splade.training.tasks import IGNORED, Positions
 
@@ -70,45 +67,32 @@ def dense_tagger_twin(
 ) -> DenseTags:
     """The encoder fine-tuned as a tagger: best of a few learning rates, by what the judge says on validation."""
     described = shapes and shapes.build(0)
-    kept: dict[str, DenseTagger] = {}
-    found: dict[str, float] = {}
-    names = dataset.tag_names
-    for rate in rates:
-        set_seed(seed)
+    names, schedule = dataset.tag_names, Schedule(epochs, batch_size, seed, on_step)
+
+    def given(model: DenseTagger, split: TaggedSplit) -> _Given:
+        return _Given(split, *positions(model.tokenizer, split, names, max_length, described))
+
+    def trained(rate: float) -> DenseTagger:
         model = DenseTagger(backbone, len(names), len(described) if described else 0).to(resolve_device(device))
-        train, validation = (
-            _Given(split, *positions(model.tokenizer, split, names, max_length, described))
-            for split in (dataset.train, dataset.validation)
-        )
-        _fit(model, train, epochs, batch_size, rate, seed, on_step)
-        name = f"lr={rate:g}"
-        found[name] = judge(validation.split.tags, _predict(model, validation, names, on_step))
-        if found[name] == max(found.values()):
-            kept = {name: copy.deepcopy(model)}
-    ((best, model),) = kept.items()
-    test = _Given(dataset.test, *positions(model.tokenizer, dataset.test, names, max_length, described))
-    return DenseTags(tuple(_predict(model, test, names, on_step)), best, found)
+        train = given(model, dataset.train)
+        fine_tune(model, train.task.texts, lambda some: _loss(model, train, some), rate, schedule)
+        return model
+
+    def worth(model: DenseTagger) -> float:
+        validation = dataset.validation
+        return judge(validation.tags, _predict(model, given(model, validation), names, on_step))
+
+    model, best, found = best_of_rates(rates, trained, worth, seed)
+    return DenseTags(tuple(_predict(model, given(model, dataset.test), names, on_step)), best, found)
 
 
-def _fit(
-    model: DenseTagger, given: _Given, epochs: int, batch_size: int, rate: float, seed: int, on_step: OnStep
-) -> None:
-    texts, tags = given.task.texts, given.task.tags
-    steps = epochs * -(-len(texts) // batch_size)
-    parameters = [p for p in model.parameters() if p.requires_grad]
-    optimiser = AdamWEMA.Config(schedule="linear", ema=None).build([ParameterGroup("all", parameters, rate)], steps)
-    model.train()
-    for epoch in range(epochs):
-        for some in shuffled_buckets(texts, batch_size, np.random.default_rng([seed, epoch])):
-            logits = _logits(model, given, some)
-            labels = torch.full(logits.shape[:2], IGNORED)
-            for i, row in enumerate(some):
-                labels[i, : len(tags[row])] = torch.tensor(tags[row])
-            loss = cross_entropy(logits.flatten(0, 1), labels.flatten().to(logits.device), ignore_index=IGNORED)
-            optimiser.zero_grad()
-            loss.backward()
-            optimiser.step()
-            on_step(Step(f"dense twin, lr {rate:g}", optimiser.steps, steps, {"loss": loss.item()}))
+def _loss(model: DenseTagger, given: _Given, some: Sequence[int]) -> Tensor:
+    logits = _logits(model, given, some)
+    labels = torch.full(logits.shape[:2], IGNORED)
+    for i, row in enumerate(some):
+        tags = given.task.tags[row]
+        labels[i, : len(tags)] = torch.tensor(tags)
+    return cross_entropy(logits.flatten(0, 1), labels.flatten().to(logits.device), ignore_index=IGNORED)
 
 
 def _logits(model: DenseTagger, given: _Given, some: Sequence[int]) -> Float[Tensor, "B L C"]:

@@ -11,8 +11,6 @@
 import json
 import logging
 import math
-import os
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +21,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from splade.fetch import sha256_of
+from splade.files import write_bytes
 from splade.models.backbone import HEAD_FILE, Backbone
 from splade.training.lexical_objective import LexicalObjective
 from splade.training.lexical_settings import LexicalHeadSettings
@@ -187,22 +186,6 @@ def save_lexical_head(backbone: Backbone, folder: Path, card: dict[str, Any]) ->
     """Write the head and its card, each whole or not at all; the card gets the hashes of what it describes."""
     head = {name: parameter.detach().cpu().contiguous() for name, parameter in backbone.lexical_head().items()}
     folder.mkdir(parents=True, exist_ok=True)
-    _write_atomically(folder / HEAD_FILE, save(head, metadata={"format": "pt"}))
+    write_bytes(folder / HEAD_FILE, save(head, metadata={"format": "pt"}))
     hashes = {"sha256": {HEAD_FILE: sha256_of(folder / HEAD_FILE)}}
-    _write_atomically(folder / CARD_FILE, (json.dumps(card | hashes, indent=2, ensure_ascii=False) + "\n").encode())
-
-
-def _write_atomically(path: Path, content: bytes) -> None:
-    """Temporary file beside the target, flushed to disk, then one rename."""
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        # mkstemp writes for the owner alone; the head may be read like any other file.
-        os.chmod(name, 0o644)
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    write_bytes(folder / CARD_FILE, (json.dumps(card | hashes, indent=2, ensure_ascii=False) + "\n").encode())

@@ -16,7 +16,6 @@ import os
 import platform
 import shutil
 import time
-import uuid
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -27,10 +26,9 @@ import torch
 import yaml
 
 import splade
+from splade.files import flush_file, write_text
 from splade.training.checkpoint import (
     Checkpoint,
-    flush_file,
-    flush_folder,
     has_checkpoint,
     load_checkpoint,
     save_checkpoint,
@@ -235,20 +233,6 @@ class RunFolder:
             then = {}
         if changed := _differences(then, now):
             logger.warning("resumed where not all is as it was, so weights may differ in bits: %s", "; ".join(changed))
-
-
-def write_text(path: Path, text: str) -> Path:
-    """Write a file, whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    work = path.parent / f".{path.name}-{uuid.uuid4().hex[:8]}"
-    try:
-        work.write_text(text, encoding="utf-8", newline="\n")
-        flush_file(work)
-        work.replace(path)
-    finally:
-        work.unlink(missing_ok=True)
-    flush_folder(path.parent)
-    return path
 
 
 def write_json(path: Path, value: Any) -> Path:

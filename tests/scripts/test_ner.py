@@ -7,7 +7,7 @@ from splade.config.load import build_config
 from splade.models.config import ModelConfig
 from splade.models.lexical_sae import TAG
 from splade.models.persistence import from_pretrained, save_pretrained
-from splade.pipelines import Watchers
+from splade.runs import Watchers
 from splade.scripts import run_ner as command
 from splade.scripts import tag as tag_command
 from splade.scripts.ner_pipeline import run_dense_tagger, run_ner

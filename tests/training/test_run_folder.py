@@ -12,6 +12,7 @@ import pytest
 import torch
 import yaml
 
+from splade import files
 from splade.training import run_folder
 from splade.training.run_folder import CONFIG, ENVIRONMENT, HISTORY, LOCK, RunFolder, clear_run
 
@@ -155,7 +156,7 @@ def test_files_are_written_whole_or_not_at_all(place, monkeypatch):
         def full(_):
             raise OSError("No space left on device")
 
-        monkeypatch.setattr(run_folder, "flush_file", full)
+        monkeypatch.setattr(files, "flush_file", full)
         with pytest.raises(OSError, match="No space"):
             run.write_json("results.json", {"accuracy": 0.9})
         assert json.loads(run.results.read_text()) == {"accuracy": 0.5, "nan": None, "é": [None, [1, 2]]}

@@ -1,0 +1,51 @@
+"""Files that are written whole or not at all, and texts that people wrote."""
+
+import os
+import uuid
+from pathlib import Path
+
+
+def write_text(path: Path, text: str) -> Path:
+    """Write a file, whole or not at all."""
+    return write_bytes(path, text.encode("utf-8"))
+
+
+def write_bytes(path: Path, content: bytes) -> Path:
+    """Write a file, whole or not at all: beside its place, put on disk, then renamed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    work = path.parent / f".{path.name}-{uuid.uuid4().hex[:8]}"
+    try:
+        work.write_bytes(content)
+        flush_file(work)
+        work.replace(path)
+    finally:
+        work.unlink(missing_ok=True)
+    flush_folder(path.parent)
+    return path
+
+
+def read_written(path: Path, kind: str, remedy: str) -> str:
+    """What somebody wrote by hand; `kind` and `remedy` say in errors what the file should be and how to get one."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError as error:
+        raise ValueError(f"there is no {kind} {path}; {remedy}") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"cannot read the {kind} {path}: {error}") from error
+
+
+def flush_file(path: Path) -> None:
+    """Have the system put the file's bytes on disk."""
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())
+
+
+def flush_folder(folder: Path) -> None:
+    """Have the system put the folder's names on disk, where systems can (Windows cannot)."""
+    if os.name != "posix":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
