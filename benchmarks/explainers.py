@@ -7,8 +7,8 @@ import torch
 from sentence_transformers.sparse_encoder.modules import SpladePooling
 
 from benchmarks import contenders as c
-from benchmarks.captum_ways import captum_ways
 from benchmarks.measure import seconds
+from splade.evaluation.arena.captum_ways import captum_explainers, explain_text
 from splade.inference import explain
 
 TEXT = "a slow and rather predictable story that is saved by warm performances and a lovely last half hour"
@@ -27,9 +27,15 @@ def explainer_rows(models: dict[str, c.LexicalSAE], repeats: int) -> list[tuple[
 
 def explainer_times(model: c.LexicalSAE, repeats: int) -> dict[str, float]:
     """CPU seconds of one explained text; captum explains the same model."""
-    by_gradients, by_lime = captum_ways(model).values()
+    gradients, lime = captum_explainers()
     fast = seconds({"ours": lambda: explain(model, [TEXT])}, 5 * repeats)
-    slow = seconds({"IG-50": lambda: by_gradients(TEXT), "LIME-1000": lambda: by_lime(TEXT)}, 1)
+    slow = seconds(
+        {
+            "IG-50": lambda: explain_text(gradients, model, TEXT),
+            "LIME-1000": lambda: explain_text(lime, model, TEXT),
+        },
+        1,
+    )
     return {**fast, **slow}
 
 

@@ -8,15 +8,16 @@ Without a model, the default recipe on the bundled encoder is measured untrained
 import argparse
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from statistics import median
 from typing import Any
 
 import torch
 
 from benchmarks import contenders
-from benchmarks.captum_ways import captum_ways
 from splade import LexicalSAE
 from splade.data import load_text_dataset
+from splade.evaluation.arena.captum_ways import captum_explainers, explain_text
 from splade.inference import explain, predict
 from splade.inference.methods import METHODS
 
@@ -34,7 +35,7 @@ def main() -> None:
     report("one by one", ways, alone, asked.rounds)
     if asked.captum:
         try:
-            sampled = {name: _of_each(run) for name, run in captum_ways(model).items()}
+            sampled = {one.about: _of_each(partial(explain_text, one, model)) for one in captum_explainers()}
         except ImportError:
             print("captum is not installed and was left out: pip install -r requirements-bench.txt")
             return

@@ -5,7 +5,7 @@ import sys
 import torch
 
 from benchmarks import contenders as c
-from benchmarks.measure import memory_growth
+from splade.evaluation.arena.cost import peak_megabytes
 
 
 def task(name: str, batch: c.Batch):  # noqa: ANN201
@@ -25,7 +25,7 @@ def task(name: str, batch: c.Batch):  # noqa: ANN201
 def main() -> None:
     name, batch, length = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     torch.set_num_threads(2)
-    print(memory_growth(task(name, c.full(batch, length))))
+    print(peak_megabytes(task(name, c.full(batch, length))))
 
 
 if __name__ == "__main__":

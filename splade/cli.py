@@ -15,10 +15,18 @@ from splade.scripts.fit_lexical_head import fit_lexical_head
 from splade.scripts.lexicon import diff, lexicon
 from splade.scripts.plant import plant
 from splade.scripts.report import report
+from splade.scripts.run_ablation import ablation
 from splade.scripts.run_baselines import baselines
+from splade.scripts.run_bcos_ablation import bcos_ablation
 from splade.scripts.run_experiment import train, train_and_show
+from splade.scripts.run_faithfulness import faithfulness
+from splade.scripts.run_long_context import long_context
+from splade.scripts.run_multi_dataset import multi_dataset
 from splade.scripts.run_names import names
 from splade.scripts.run_ner import ner
+from splade.scripts.run_polysemy import polysemy
+from splade.scripts.run_sae import sae
+from splade.scripts.run_sota_comparison import sota_comparison
 from splade.scripts.run_surgery import surgery
 from splade.scripts.run_sweep import sweep
 from splade.scripts.tag import tag
@@ -26,6 +34,8 @@ from splade.scripts.verify import verify
 
 QUICKSTART = "quickstart"
 """Name of the experiment; only a run of this name is replaced."""
+QUICK_TEXTS = 200
+"""Test texts of its evaluation, which is to take seconds."""
 
 app = typer.Typer(
     name="lexical-sae",
@@ -55,7 +65,12 @@ def quickstart(
     from splade.device import resolve_device
     from splade.training.run_folder import clear_run
 
-    settings = {"experiment_name": QUICKSTART, "output_dir": str(out), "data": {"dataset_name": "movie_snippets"}}
+    settings = {
+        "experiment_name": QUICKSTART,
+        "output_dir": str(out),
+        "data": {"dataset_name": "movie_snippets"},
+        "evaluation": {"texts": QUICK_TEXTS},
+    }
     config = build_config(settings)
     resolve_device(device)
     clear_run(out, only=QUICKSTART)
@@ -71,6 +86,10 @@ app.command()(names)
 app.command()(lexicon)
 app.command()(diff)
 app.command()(evaluate)
+app.command()(faithfulness)
+app.command()(sae)
+app.command()(long_context)
+app.command()(polysemy)
 app.command()(edit)
 app.command()(certify)
 app.command()(verify)
@@ -79,6 +98,10 @@ app.command()(plant)
 app.command()(ner)
 app.command()(tag)
 app.command()(sweep)
+app.command()(multi_dataset)
+app.command()(ablation)
+app.command()(bcos_ablation)
+app.command()(sota_comparison)
 app.command()(report)
 app.command()(fit_lexical_head)
 

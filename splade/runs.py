@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 from splade.config.schema import ExperimentConfig
 from splade.evaluation.intervals import mean_and_interval
 from splade.models.lexical_sae import LexicalSAE
-from splade.progress import OnStep, silent
-from splade.training.loop import Callbacks, Trainer
+from splade.progress import OnStep, Step, silent
+from splade.training.loop import Callbacks, Interrupted, Trainer
 from splade.training.recorders import recorder
 from splade.training.run_folder import CONFIG, RESULTS, RunFolder
 from splade.training.settings import TrainingConfig
@@ -37,6 +37,16 @@ class Watchers:
     is_interrupted: Callable[[], bool] = lambda: False
     """Asked after every step: whether to save and stop."""
 
+    def until_interrupted(self, work: str) -> OnStep:
+        """Progress of work that saves nothing on the way: it stops at once when somebody asks."""
+
+        def on_step(step: Step) -> None:
+            self.on_step(step)
+            if self.is_interrupted():
+                raise Interrupted(f"stopped while {work}")
+
+        return on_step
+
 
 class Fitted(NamedTuple):
     """How training ended; the model holds the best weights."""
@@ -55,24 +65,44 @@ def run_seeds(
     With several seeds each has a folder `seed-N` of its own, and the `figures` of the test split are averaged. On
     `resume`, seeds that are finished are not trained again, and the one that was interrupted goes on.
     """
-    seeds, place = config.evaluation.seeds, Path(config.output_dir)
-    if len(seeds) == 1:
-        return _in_folder(config, seeds[0], place, run_seed, resume=resume, watchers=watchers)
+    require_one_experiment(config)
+    place, own = Path(config.output_dir), seed_folders(config)
+    if len(own) == 1:
+        return _in_folder(config, config.evaluation.seeds[0], place, run_seed, resume=resume, watchers=watchers)
     with RunFolder.open(place, config.model_dump(mode="json"), resume=resume) as folder:
         runs = []
-        for seed in seeds:
-            own = place / f"seed-{seed}"
-            is_begun = (own / CONFIG).is_file()
+        for seed, path in own.items():
+            is_begun = (path / CONFIG).is_file()
             try:
-                runs.append(_in_folder(config, seed, own, run_seed, resume=is_begun, watchers=watchers))
+                runs.append(_in_folder(config, seed, path, run_seed, resume=is_begun, watchers=watchers))
             except BaseException:
-                if not any((place / f"seed-{one}" / CONFIG).is_file() for one in seeds):
+                if not any((one / CONFIG).is_file() for one in own.values()):
                     folder.withdraw()
                 raise
         means = {name: asdict(mean_and_interval([run["test"][name] for run in runs])) for name in figures}
         results = {"experiment_name": config.experiment_name, "runs": runs, "mean": means}
         folder.write_json(RESULTS, results)
     return results
+
+
+def seed_folders(config: ExperimentConfig) -> dict[int, Path]:
+    """Where each seed's run is: `output_dir` itself if there is one seed, else a folder `seed-N` in it."""
+    seeds, place = config.evaluation.seeds, Path(config.output_dir)
+    return {seed: place / f"seed-{seed}" if len(seeds) > 1 else place for seed in seeds}
+
+
+def require_one_experiment(config: ExperimentConfig) -> None:
+    """Refuse settings that describe several experiments where one is expected."""
+    if config.datasets:
+        raise ValueError(
+            f"{config.experiment_name!r} names several data sets ({', '.join(config.datasets)}); run it with "
+            "`lexical-sae multi-dataset`, or name one as data.dataset_name and take `datasets` out"
+        )
+    if config.variants:
+        raise ValueError(
+            f"{config.experiment_name!r} names several variants ({', '.join(config.variants)}); run it with "
+            "`lexical-sae ablation`, or take `variants` out"
+        )
 
 
 def _in_folder(

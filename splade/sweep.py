@@ -7,29 +7,24 @@
 
 import csv
 import io
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import yaml
-
-from splade.config.load import parse_config
 from splade.config.schema import ExperimentConfig
-from splade.evaluation.intervals import mean_and_interval
 from splade.files import write_text
-from splade.pipelines import run_baselines, run_experiment, run_names
-from splade.progress import OnStep, Step
+from splade.pipelines.measuring import is_begun, measure_run
+from splade.pipelines.variants import with_changes
+from splade.pipelines.yardsticks import measured_baselines, read_baselines
 from splade.report.frontier import Frontier, FrontierPoint, frontier_svg
+from splade.report.run_figures import RunFigures
 from splade.runs import Watchers
-from splade.training.loop import Interrupted
-from splade.training.run_folder import CONFIG, RESULTS
+from splade.training.run_folder import BASELINES
 from splade.training.settings import TrainingConfig
 
 ACTIVE_WORDS = "training.active_target"
-TABLE, PICTURE, BASELINES, NAMES = "frontier.csv", "frontier.svg", "baselines.json", "names.json"
-DENSE = "dense twin"
+TABLE, PICTURE = "frontier.csv", "frontier.svg"
 
 Number = int | float
 
@@ -44,10 +39,6 @@ class Planned:
     @property
     def folder(self) -> Path:
         return Path(self.config.output_dir)
-
-    @property
-    def is_begun(self) -> bool:
-        return (self.folder / CONFIG).is_file()
 
 
 class Yardsticks(NamedTuple):
@@ -73,7 +64,7 @@ def plan(config: ExperimentConfig, key: str, values: Sequence[Number]) -> list[P
     return [
         Planned(
             value,
-            with_value(config, key, value).model_copy(
+            with_changes(config, {key: value}).model_copy(
                 update={
                     "output_dir": str(place / f"{name}-{value}"),
                     "experiment_name": f"{config.experiment_name}, {key} {value}",
@@ -88,30 +79,6 @@ def _heeds_active_target(training: TrainingConfig) -> bool:
     takes_it = any(getattr(term, "target", 0.0) is None for term in training.objective.terms)
     has_constraint = training.count is not None or training.calibrated_start is not None
     return takes_it or has_constraint or training.controller.sparsity_aware
-
-
-def with_value(config: ExperimentConfig, key: str, value: Number) -> ExperimentConfig:
-    """The settings with one of them changed, as if the experiment's file said so.
-
-    Parts of a list are counted from 0: `training.objective.terms.0.weight`.
-    """
-    settings = json.loads(config.model_dump_json())
-    if config.vpe.enabled:
-        # The vpe section wrote it, and will again: with the new value, if that is the key.
-        settings["model"]["expander"] = None
-    return parse_config(yaml.safe_dump(_changed(settings, key.split("."), value, key)), source="the sweep")
-
-
-def _changed(section: Any, names: Sequence[str], value: Number, key: str) -> Any:
-    if not names:
-        return value
-    name, *rest = names
-    if isinstance(section, list) and name.isdecimal() and int(name) < len(section):
-        return [_changed(item, rest, value, key) if i == int(name) else item for i, item in enumerate(section)]
-    if section is None or isinstance(section, dict):
-        known = section or {}
-        return {**known, name: _changed(known.get(name), rest, value, key)}
-    raise ValueError(f"{key} is unknown: there is no {name!r} in {section!r}")
 
 
 def run_sweep(
@@ -135,7 +102,8 @@ def run_sweep(
     frontier = Frontier(config.experiment_name, key, (), {})
     for number, point in enumerate(points, start=1):
         watchers.on_note(f"point {number} of {len(points)}: {key} {point.value}, in {point.folder}")
-        found = (*frontier.points, _measure(point, names_texts, device, watchers))
+        figures = measure_run(point.config, names_texts, device, watchers)
+        found = (*frontier.points, FrontierPoint(value=point.value, **asdict(figures)))
         frontier = replace(frontier, points=found, yardsticks=_comparable(yardsticks, found))
         write_text(place / TABLE, frontier_csv(frontier))
         write_text(place / PICTURE, frontier_svg(frontier))
@@ -147,7 +115,7 @@ def run_sweep(
 def frontier_csv(frontier: Frontier) -> str:
     """A header, and a row per point; what was not measured is left empty."""
     file = io.StringIO()
-    columns = ["key", *(field.name for field in fields(FrontierPoint))]
+    columns = ["key", "value", *(field.name for field in fields(RunFigures))]
     writer = csv.DictWriter(file, columns, lineterminator="\n")
     writer.writeheader()
     writer.writerows({"key": frontier.key, **asdict(point)} for point in frontier.points)
@@ -156,7 +124,7 @@ def frontier_csv(frontier: Frontier) -> str:
 
 def _require_room(place: Path, points: Sequence[Planned], *, resume: bool) -> None:
     """Refuse to mix with another sweep, and to resume what was never begun."""
-    begun = [point.folder for point in points if point.is_begun]
+    begun = [point.folder for point in points if is_begun(point.config)]
     left = [*begun, *(path for path in (place / TABLE,) if path.is_file())]
     if left and not resume:
         raise ValueError(f"{left[0]} is there already; go on with --resume, or choose another folder with --out")
@@ -169,21 +137,12 @@ def _yardsticks(
 ) -> Yardsticks | None:
     """What `baselines.json` of the folder says, measured first if wanted; None if there is none."""
     path = Path(config.output_dir) / BASELINES
-    found = _read_yardsticks(path) if path.is_file() else None
-    if is_wanted and not (resume and found and DENSE in found.accuracy):
-        watchers.on_note("before the points: the dense twin and TF-IDF")
-        run_baselines(config, device, on_step=_until_interrupted(watchers, "training the dense twin"))
-        return _read_yardsticks(path)
-    return found
-
-
-def _read_yardsticks(path: Path) -> Yardsticks:
-    try:
-        saved = json.loads(path.read_text(encoding="utf-8"))
-        accuracy = {name: float(scores["accuracy"]) for name, scores in saved["baselines"].items()}
-        return Yardsticks(saved["test_texts"], accuracy)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{path} is not what `lexical-sae baselines` writes; delete it or make it anew") from error
+    found = read_baselines(path) if path.is_file() else None
+    if is_wanted:
+        found = measured_baselines(config, device, watchers, anew=not resume)
+    if found is None:
+        return None
+    return Yardsticks(found["test_texts"], {name: scores["accuracy"] for name, scores in found["baselines"].items()})
 
 
 def _comparable(yardsticks: Yardsticks | None, points: Sequence[FrontierPoint]) -> dict[str, float]:
@@ -191,48 +150,3 @@ def _comparable(yardsticks: Yardsticks | None, points: Sequence[FrontierPoint]) 
     if yardsticks is None or any(point.texts != yardsticks.texts for point in points):
         return {}
     return yardsticks.accuracy
-
-
-def _measure(point: Planned, names_texts: int, device: str, watchers: Watchers) -> FrontierPoint:
-    """A point's figures; what is finished is read, not done again."""
-    was_finished = (point.folder / RESULTS).is_file()
-    results = run_experiment(point.config, resume=point.is_begun, device=device, watchers=watchers)
-    runs = results.get("runs", [results])
-    accuracy = mean_and_interval([run["test"]["accuracy"] for run in runs])
-    names = _saved_names(point.folder, min(names_texts, runs[0]["test"]["texts"])) if was_finished else None
-    if names is None:
-        on_step = _until_interrupted(watchers, f"measuring the names of {point.folder.name}")
-        names = run_names(point.config, texts=names_texts, on_step=on_step)
-    scores = names["model"]
-    return FrontierPoint(
-        value=point.value,
-        active_words=mean_and_interval([run["test"]["active_words"] for run in runs]).mean,
-        accuracy=accuracy.mean,
-        accuracy_low=accuracy.low,
-        accuracy_high=accuracy.high,
-        delete=scores["delete"]["passed"]["share"],
-        follow=scores["follow"]["passed"]["share"],
-        function_words=scores["function_words"]["share"],
-        neighbourhood=scores["neighbourhood"]["share"],
-        seconds=float(sum(run["seconds"] for run in runs)),
-        texts=runs[0]["test"]["texts"],
-        folder=point.folder.name,
-    )
-
-
-def _saved_names(folder: Path, texts: int) -> dict[str, Any] | None:
-    """What `names.json` says, if it was measured on so many texts."""
-    path = folder / NAMES
-    names = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
-    return names if names and names["model"]["texts"] == texts else None
-
-
-def _until_interrupted(watchers: Watchers, work: str) -> OnStep:
-    """Progress of work that saves nothing on the way: it stops at once when somebody asks."""
-
-    def on_step(step: Step) -> None:
-        watchers.on_step(step)
-        if watchers.is_interrupted():
-            raise Interrupted(f"stopped while {work}")
-
-    return on_step

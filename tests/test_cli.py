@@ -32,13 +32,14 @@ def tiny_run(encoder, csv, tmp_path):
     """An experiment of a few steps on a tiny encoder."""
     path = tmp_path / "run.yaml"
     path.write_text(
-        f"seed: 1\ndata: {{dataset_name: '{csv}'}}\nmodel: {{name: '{encoder}', max_length: 16}}\n"
-        "training: {max_epochs: 2, batch_size: 16}\n"
+        f"data: {{dataset_name: '{csv}'}}\nmodel: {{name: '{encoder}', max_length: 16}}\n"
+        "training: {max_epochs: 2, batch_size: 16}\nevaluation: {seeds: [1], after_training: false}\n"
     )
     return path
 
 
 def test_training_on_an_own_file_leaves_a_run_and_a_model_that_explains(run, tiny_run, tmp_path):
+    tiny_run.write_text(tiny_run.read_text().replace("after_training: false", "texts: 3"))
     code, output, error = run("train", "--config", str(tiny_run), "--out", str(tmp_path / "run"))
     assert (code, error) == (0, "")
     for expected in ("accuracy", "active words", "identity error", "verdict", "everything is in"):
@@ -46,6 +47,7 @@ def test_training_on_an_own_file_leaves_a_run_and_a_model_that_explains(run, tin
     left = {path.name for path in (tmp_path / "run").iterdir()}
     assert {"resolved_config.yaml", "results.json", "history.jsonl", "environment.json", "model"} <= left
     assert "checkpoint" not in left
+    assert "How well does it decide? On 3 texts" in (tmp_path / "run" / "report.html").read_text()
     assert from_pretrained(tmp_path / "run" / "model").labels == {"classify": ("neg", "pos")}
     code, output, _ = run("explain", str(tmp_path / "run" / "model"), "a good film", "", "--top", "2")
     assert code == 0
@@ -202,7 +204,7 @@ except SystemExit:
 def test_a_folder_that_holds_a_run_is_refused_before_training(run, csv, tmp_path, monkeypatch):
     (tmp_path / "taken").mkdir()
     (tmp_path / "taken" / "results.json").write_text("{}")
-    monkeypatch.setattr("splade.pipelines.setup_and_train", lambda *_, **__: pytest.fail("training began"))
+    monkeypatch.setattr("splade.pipelines.experiment.setup_and_train", lambda *_, **__: pytest.fail("training began"))
     code, _, error = run("train", str(csv), "--out", str(tmp_path / "taken"))
     assert code == 1
     assert "already holds a run" in error
@@ -235,7 +237,7 @@ def test_ctrl_c_saves_says_so_and_fails_and_the_run_can_go_on(run, tiny_run, tmp
 
 
 def test_several_seeds_give_a_mean_with_its_interval(run, tiny_run, tmp_path):
-    tiny_run.write_text(tiny_run.read_text().replace("seed: 1", "evaluation: {seeds: [1, 2]}"))
+    tiny_run.write_text(tiny_run.read_text().replace("seeds: [1]", "seeds: [1, 2]"))
     code, output, _ = run("train", "--config", str(tiny_run), "--out", str(tmp_path / "run"))
     assert code == 0
     assert "Mean of 2 seeds" in output

@@ -3,6 +3,8 @@ from pathlib import Path
 import pytest
 
 from splade.config.load import load_config
+from splade.pipelines.ablations import term_ablations
+from splade.pipelines.variants import load_datasets, load_variants
 
 FILES = sorted((Path(__file__).parent.parent / "experiments").rglob("*.yaml"))
 
@@ -10,6 +12,13 @@ FILES = sorted((Path(__file__).parent.parent / "experiments").rglob("*.yaml"))
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_every_experiment_file_loads(path):
     assert load_config(path).experiment_name
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_every_experiment_of_a_file_with_several_can_be_made(path):
+    config = load_config(path)
+    study = load_datasets(path) if config.datasets else load_variants(path, term_ablations, kind="ablation")
+    assert len(study.variants) > max(1, len(config.datasets) - 1)
 
 
 def test_there_are_experiment_files():

@@ -7,78 +7,21 @@ import yaml
 
 from splade import sweep
 from splade.config.load import build_config
-from splade.progress import Step
 from splade.runs import Watchers
 from splade.scripts.run_sweep import parse_setting
-from splade.sweep import ACTIVE_WORDS, plan, run_sweep, with_value
+from splade.sweep import ACTIVE_WORDS, plan, run_sweep
 from splade.training.loop import Interrupted
-from splade.training.run_folder import CONFIG, RESULTS
-from tests import tiny
+from splade.training.run_folder import RESULTS
+from tests.pipelines.experiments import tiny_settings
+from tests.pipelines.work import YARDSTICKS, Work
 
 WORDS_PER_TOKEN = "model.neighbourhood.words_per_token"
-YARDSTICKS = {
-    "test_texts": 50,
-    "baselines": {"TF-IDF": {"accuracy": 0.75}, "dense twin": {"accuracy": 0.9}},
-}
 
 
 @pytest.fixture
 def config(tmp_path):
     settings = {"experiment_name": "reviews", "output_dir": str(tmp_path / "out"), "training": {"active_target": 40}}
     return build_config(settings)
-
-
-class Work:
-    """Stands in for training and measuring: leaves the files they leave, and remembers what it was asked to do."""
-
-    def __init__(self, monkeypatch):
-        self.done: list[str] = []
-        self.interrupt_at: str | None = None
-        for name in ("run_experiment", "run_names", "run_baselines"):
-            monkeypatch.setattr(sweep, name, getattr(self, name))
-
-    def run_experiment(self, config, *, resume, device, watchers):
-        assert device == "cpu"
-        place = sweep.Path(config.output_dir)
-        assert resume == (place / CONFIG).is_file()
-        if (place / RESULTS).is_file():
-            return json.loads((place / RESULTS).read_text())
-        place.mkdir(parents=True, exist_ok=True)
-        (place / CONFIG).write_text("begun")
-        if self.interrupt_at == place.name:
-            raise Interrupted("stopped after step 3")
-        self.done.append(f"{'resumed' if resume else 'trained'} {place.name}")
-        watchers.on_step(Step("training", 1, 1))
-        target = config.training.active_target
-        runs = [
-            {
-                "seed": seed,
-                "seconds": 30.0,
-                "test": {"accuracy": 0.8 + 0.01 * i, "active_words": target - 1, "texts": 50},
-            }
-            for i, seed in enumerate(config.evaluation.seeds)
-        ]
-        results = runs[0] if len(runs) == 1 else {"runs": runs}
-        (place / RESULTS).write_text(json.dumps(results))
-        return results
-
-    def run_names(self, config, *, texts, on_step):
-        place = sweep.Path(config.output_dir)
-        on_step(Step("names", 1, 1))
-        self.done.append(f"names of {place.name} on {texts}")
-        share = {"share": 0.7, "count": 5}
-        found = {"texts": min(texts, 50), "delete": {"passed": {**share, "share": 0.9}}, "follow": {"passed": share}}
-        found |= {"function_words": {**share, "share": None}, "neighbourhood": {**share, "share": 0.6}}
-        (place / "names.json").write_text(json.dumps({"model": found}))
-        return {"model": found}
-
-    def run_baselines(self, config, device, *, on_step):
-        assert device == "cpu"
-        on_step(Step("dense twin", 1, 1))
-        self.done.append("baselines")
-        place = sweep.Path(config.output_dir)
-        place.mkdir(parents=True, exist_ok=True)
-        (place / "baselines.json").write_text(json.dumps(YARDSTICKS))
 
 
 @pytest.fixture
@@ -104,10 +47,10 @@ def test_each_value_is_trained_and_measured_in_a_folder_of_its_own(config, work,
     rows = rows_of(tmp_path / "out")
     assert list(rows[0]) == [
         *("key", "value", "active_words", "accuracy", "accuracy_low", "accuracy_high", "delete", "follow"),
-        *("function_words", "neighbourhood", "seconds", "texts", "folder"),
+        *("function_words", "neighbourhood", "circuit", "random_circuit", "seconds", "texts", "folder"),
     ]
     assert list(rows[1].values()) == [
-        *(ACTIVE_WORDS, "40", "39.0", "0.8", "", "", "0.9", "0.7", "", "0.6", "30.0", "50", "words-40")
+        *(ACTIVE_WORDS, "40", "39.0", "0.8", "", "", "0.9", "0.7", "", "0.6", "0.9", "0.4", "30.0", "50", "words-40")
     ]
     assert [point.active_words for point in frontier.points] == [19, 39]
     ElementTree.parse(tmp_path / "out" / "frontier.svg")
@@ -175,7 +118,7 @@ def test_a_frontier_of_other_values_is_not_overwritten_unasked(config, work):
 def test_yardsticks_in_the_folder_are_shown_when_on_the_same_number_of_texts(config, work, tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "baselines.json").write_text(json.dumps(YARDSTICKS))
-    assert run_sweep(config, ACTIVE_WORDS, (20,), device="cpu").yardsticks == {"TF-IDF": 0.75, "dense twin": 0.9}
+    assert run_sweep(config, ACTIVE_WORDS, (20,), device="cpu").yardsticks == {"TF-IDF": 0.2, "dense twin": 0.6}
     assert "dense twin" in (tmp_path / "out" / "frontier.svg").read_text()
     (tmp_path / "out" / "baselines.json").write_text(json.dumps({**YARDSTICKS, "test_texts": 51}))
     notes = []
@@ -212,16 +155,6 @@ def test_any_numeric_key_can_be_swept_and_names_its_points(config):
     before, after = (one.model_dump(exclude={"output_dir", "experiment_name"}) for one in (config, points[1].config))
     after["model"]["neighbourhood"]["words_per_token"] = before["model"]["neighbourhood"]["words_per_token"]
     assert after == before, "nothing else changes"
-
-
-def test_a_key_may_lead_through_a_list_or_to_a_part_that_is_off(config):
-    assert with_value(config, "training.objective.terms.1.weight", 0.7).training.objective.terms[1].weight == 0.7
-    assert with_value(config, "training.target_accuracy", 0.9).training.target_accuracy == 0.9
-
-
-def test_sense_slots_follow_the_vpe_section():
-    config = build_config({"vpe": {"enabled": True, "token_ids": [2000], "num_senses": 2}})
-    assert with_value(config, "vpe.num_senses", 5).model.expander.num_senses == 5
 
 
 @pytest.mark.parametrize(
@@ -288,14 +221,8 @@ def test_what_is_no_number_is_refused(values, odd):
 @pytest.fixture
 def experiment(tmp_path):
     """An experiment of a few steps on a tiny encoder."""
-    rows = [f"{text} {i},{'pos' if text in tiny.GOOD else 'neg'}" for i in range(8) for text in tiny.GOOD + tiny.BAD]
-    (tmp_path / "reviews.csv").write_text("\n".join(["text,label", *rows]) + "\n")
-    settings = {
-        "experiment_name": "tiny",
-        "data": {"dataset_name": str(tmp_path / "reviews.csv")},
-        "model": {"name": str(tiny.saved_encoder(tmp_path / "encoder")), "max_length": 16},
-        "training": {"max_epochs": 1, "batch_size": 16},
-    }
+    settings = {"experiment_name": "tiny", **tiny_settings(tmp_path), "evaluation": {"after_training": False}}
+    settings["training"]["max_epochs"] = 1
     (tmp_path / "tiny.yaml").write_text(yaml.safe_dump(settings))
     return tmp_path / "tiny.yaml"
 

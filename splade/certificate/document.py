@@ -71,7 +71,7 @@ class Effect(PartConfig):
     data: DataSource
     head: str
     decisions: int
-    """Texts, or tokens for a head that tags."""
+    """Texts, or words for a head that tags."""
     touched: int
     """Decisions in which a removed dimension was active before."""
     flipped: int

@@ -11,9 +11,11 @@ from torch import Tensor
 from splade.certificate.document import DataSource, Effect, WordEffect
 from splade.certificate.fingerprints import hash_rows
 from splade.circuits.core import SparseCircuitState
-from splade.data.batches import Batch, length_buckets, tokenise
+from splade.data.batches import length_buckets, tokenise
 from splade.fetch import sha256_of
 from splade.inference.reading import read_batch
+from splade.inference.tagging import untagged_sentence
+from splade.inference.word_decisions import read_words, words_of
 from splade.mechanistic.attribution import attribute_code
 from splade.mechanistic.exact import class_centred
 from splade.models.lexical_sae import CLASSIFY, TAG, LexicalSAE
@@ -55,7 +57,7 @@ def measure_effect(
 ) -> Effect:
     """Both models read the same batches; `removed` are the dimensions that only the original has open.
 
-    `head` is by default the one for texts, or that for tokens in a model that only tags. Labels are for texts.
+    `head` is by default the one for texts, or that for words in a model that only tags. Labels are for texts.
     """
     head = head or next((name for name in READERS if name in original.labels), "")
     if head not in READERS:
@@ -65,10 +67,12 @@ def measure_effect(
     if not data.texts:
         raise ValueError(f"{data.name} has no text to measure an effect on; give at least one")
     if data.labels is not None and head != CLASSIFY:
-        raise ValueError(f"labels are one per text, but head {head!r} decides on tokens; leave the labels out")
+        raise ValueError(f"labels are one per text, but head {head!r} decides on words; leave the labels out")
     ids = torch.tensor(sorted(removed), device=original.gate.closed.device)
     tally = _Tally(ids)
-    for before, after, rows in _read_both(original, edited, data, head, batch_size, on_step):
+    original.eval()
+    edited.eval()
+    for before, after, rows in READERS[head](original, edited, data.texts, batch_size, on_step):
         labels = None if data.labels is None else torch.tensor([data.labels[i] for i in rows], device=ids.device)
         tally.update(before, after, labels)
     return tally.effect(data.source(), head, original.dimensions.names(ids.tolist()), labelled=data.labels is not None)
@@ -151,28 +155,42 @@ def _largest(values: Float[Tensor, " N"]) -> float:
     return float(values.abs().max()) if len(values) else 0.0
 
 
-def _read_both(
-    original: LexicalSAE, edited: LexicalSAE, data: NamedTexts, head: str, batch_size: int, on_step: OnStep
-) -> Iterator[tuple[SparseCircuitState, SparseCircuitState, list[int]]]:
-    """The decisions of both models, batch after batch, with the rows of the texts."""
-    original.eval()
-    edited.eval()
-    tokens, done = tokenise(original.tokenizer, data.texts, original.max_length), 0
+Both = tuple[SparseCircuitState, SparseCircuitState, Sequence[int]]
+"""Decisions of the original and of the edited model, with the text that each is on."""
+
+
+def _on_texts(
+    original: LexicalSAE, edited: LexicalSAE, texts: Sequence[str], batch_size: int, on_step: OnStep
+) -> Iterator[Both]:
+    tokens, done = tokenise(original.tokenizer, texts, original.max_length), 0
     for rows in length_buckets(tokens, batch_size):
         batch = tokens.batch(rows)
-        yield READERS[head](original, batch), READERS[head](edited, batch), rows
+        yield read_batch(original, batch), read_batch(edited, batch), rows
         done += len(rows)
-        on_step(Step("measuring the effect", done, len(tokens)))
+        on_step(Step(MEASURING, done, len(tokens)))
 
 
-def _tag_tokens(model: LexicalSAE, batch: Batch) -> SparseCircuitState:
-    device = model.gate.closed.device
-    ids, mask = batch.input_ids.to(device), batch.attention_mask.to(device)
-    # An unknown word is a word of the text, though its token counts as special.
-    added = [i for i in model.tokenizer.all_special_ids if i != model.tokenizer.unk_token_id]
-    special = torch.tensor(added, device=device)
-    return model.read(model.encode_positions(ids, mask, mask & ~torch.isin(ids, special)), TAG)
+def _on_words(
+    original: LexicalSAE, edited: LexicalSAE, texts: Sequence[str], batch_size: int, on_step: OnStep
+) -> Iterator[Both]:
+    sentences = [untagged_sentence(text, number).words for number, text in enumerate(texts)]
+    rows = words_of(original, sentences)
+    before = read_words(original, sentences, rows, batch_size=batch_size)
+    # The same rows make the same batches; the second model is the later one to be done with each.
+    after = read_words(
+        edited,
+        sentences,
+        rows,
+        batch_size=batch_size,
+        on_step=lambda step: on_step(Step(MEASURING, step.done, step.total)),
+    )
+    for was, now in zip(before, after, strict=True):
+        yield was.state, now.state, [sentence for sentence, _ in was.places]
 
 
-READERS: dict[str, Callable[[LexicalSAE, Batch], SparseCircuitState]] = {CLASSIFY: read_batch, TAG: _tag_tokens}
-"""What a head decides on: whole texts, or the tokens of a text but for those that the tokenizer adds."""
+MEASURING = "measuring the effect"
+READERS: dict[str, Callable[[LexicalSAE, LexicalSAE, Sequence[str], int, OnStep], Iterator[Both]]] = {
+    CLASSIFY: _on_texts,
+    TAG: _on_words,
+}
+"""What a head decides on: whole texts, or their words, cut and described by shape features as for tagging."""

@@ -114,9 +114,14 @@ def _construction(model: LexicalSAE, claimed: Construction) -> Iterator[Check]:
 
 
 def _at_extremes(model: LexicalSAE) -> Float[Tensor, "N V"]:
-    """What the gate and what follows it make of extreme logits."""
-    logits = torch.tensor(EXTREME_LOGITS, device=model.gate.closed.device)[:, None].expand(-1, len(model.dimensions))
-    return model.saturation(model.gate(logits).activated)
+    """What the gate and what follows it make of extreme logits, and shape features of a word that has them all."""
+    closed = model.gate.closed
+    logits = torch.tensor(EXTREME_LOGITS, device=closed.device)[:, None].expand(-1, len(closed))
+    strengths = model.saturation(model.gate(logits).activated)
+    if model.shapes is None:
+        return strengths
+    every_shape = torch.ones(len(strengths), len(model.shapes), dtype=torch.bool, device=closed.device)
+    return model.shapes.fill(strengths, every_shape, closed)
 
 
 def _is_zero(strengths: Float[Tensor, " N"]) -> bool:

@@ -1,6 +1,6 @@
 """The menu: every key an experiment file may hold, with its meaning and default."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field, field_validator, model_validator
 
@@ -34,6 +34,11 @@ class EvaluationConfig(PartConfig):
     seeds: tuple[Annotated[int, Field(ge=0, lt=2**32)], ...] = Field(default=(0,), min_length=1)
     """Seeds of the runs, one run each. `seed: 7` at the top of the file is short for
     `seeds: [7]`."""
+    after_training: bool = True
+    """Whether a classifier is evaluated on its test texts when it is trained; false leaves that to
+    `lexical-sae evaluate`."""
+    texts: int = Field(default=500, ge=0)
+    """Most test texts to evaluate on, drawn by lot; 0 takes all. Accuracy and active words are always those of all."""
 
     @field_validator("seeds")
     @classmethod
@@ -41,6 +46,16 @@ class EvaluationConfig(PartConfig):
         if len(set(seeds)) < len(seeds):
             raise ValueError(f"evaluation.seeds {list(seeds)} names a seed twice")
         return seeds
+
+
+class MechanisticConfig(PartConfig):
+    """What the evaluation after training asks about circuits."""
+
+    circuit_fraction: float = Field(default=0.1, gt=0, le=1)
+    """Share of a text's active words that is called its circuit where classes are compared."""
+    sae_comparison: bool = False
+    """Whether sparse autoencoders are fitted to the encoder afterwards and compared with the words
+    (`lexical-sae sae`)."""
 
 
 class VPEConfig(PartConfig):
@@ -84,3 +99,19 @@ class ExperimentConfig(Recipe):
     """Sense slots for ambiguous words."""
     evaluation: EvaluationConfig = EvaluationConfig()
     """Seeds and measurements."""
+    mechanistic: MechanisticConfig = MechanisticConfig()
+    """Circuits in the evaluation."""
+    datasets: tuple[str, ...] = ()
+    """Data sets of `lexical-sae multi-dataset`, an experiment each, in the place of `data.dataset_name`. Other commands
+    want none."""
+    variants: dict[str, dict[str, Any]] = {}
+    """Variants of `lexical-sae ablation` and its kin, an experiment each: the name, and what it changes, as keys with
+    dots (docs/experiments.md). With `datasets`: what is particular to a data set, by its name."""
+
+    @field_validator("datasets")
+    @classmethod
+    def _once_each(cls, datasets: tuple[str, ...]) -> tuple[str, ...]:
+        for name in datasets:
+            if datasets.count(name) > 1:
+                raise ValueError(f"datasets {list(datasets)} names {name} twice")
+        return datasets

@@ -1,8 +1,10 @@
 """Do the words that a model shows mean what they say?
 
 A contribution under the name "delicious" is exact whatever the name; that the name is true is another matter, and is
-measured here: edit the word and see whether its dimension follows (`names_edits`), and see where the contributions
-lie (`names_shares`). Each score stands beside its control, and a bag of words (`names_bag`) beside the model.
+measured here: edit the word and see whether its dimension follows (`names_edits`), see where the contributions lie
+(`names_shares`), and whether a dimension fires where its word is written (`names_presence`). Each score stands beside
+its control; a bag of words (`names_bag`) beside the model, and the model with a permuted lexical head
+(`names_random_head`).
 """
 
 from collections.abc import Sequence
@@ -15,6 +17,8 @@ import torch
 from splade.evaluation.lexicon import LexiconCollector, LexiconWord
 from splade.evaluation.names_edits import DeleteScores, FollowScores, Rate, delete_test, follow_test
 from splade.evaluation.names_model import NamedModel
+from splade.evaluation.names_presence import PresenceScores, measure_presence
+from splade.evaluation.names_random_head import with_random_lexical_head
 from splade.evaluation.names_sae import LexicalSAENames
 from splade.evaluation.names_shares import (
     function_word_share,
@@ -30,6 +34,23 @@ from splade.evaluation.names_shares import (
 from splade.evaluation.names_text import SwapWords
 from splade.models.lexical_sae import LexicalSAE
 from splade.progress import OnStep, silent
+
+PRESENCE_TEXTS = 1000
+"""Texts that presence is measured on, at most: a word must occur in several."""
+CONTROL_TEXTS = 100
+"""Texts to edit for the random lexical head, at most."""
+
+
+@dataclass(frozen=True)
+class RandomHeadScores:
+    """What the same model scores when its words have changed places by lot: chance, for a test of names."""
+
+    delete: Rate
+    """Not a test of names: it stays where it was, as words still go with the token that opened them."""
+    follow: Rate
+    own_words: Rate
+    neighbourhood: Rate
+    presence: Rate
 
 
 @dataclass(frozen=True)
@@ -51,6 +72,9 @@ class NameScores:
     word_pieces: Rate
     punctuation: Rate
     sign_stability: Rate
+    presence: PresenceScores
+    random_head: RandomHeadScores | None
+    """None for a model without a lexical head."""
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data for `results.json`."""
@@ -77,14 +101,14 @@ def measure_names(
     if not texts:
         raise ValueError("no text to measure names on; give at least one")
     named = as_named(model)
-    chosen = np.sort(np.random.default_rng(seed).permutation(len(texts))[:limit])
-    readings = named.contributions([texts[int(i)] for i in chosen], on_step)
+    readings = named.contributions(_drawn(texts, limit, seed), on_step)
     surroundings = surroundings_of(named, readings)
+    swaps = SwapWords(named, [*texts, *corpus], seed)
     return NameScores(
         texts=len(readings),
         active_words=sum(len(reading.words) for reading in readings) / max(1, len(readings)),
         delete=delete_test(named, readings, seed, on_step),
-        follow=follow_test(named, readings, SwapWords(named, [*texts, *corpus], seed), seed, on_step),
+        follow=follow_test(named, readings, swaps, seed, on_step),
         own_words=own_word_share(readings, surroundings),
         neighbourhood=neighbourhood_precision(readings, surroundings),
         neighbourhood_chance=neighbourhood_chance(readings, surroundings, seed),
@@ -92,7 +116,33 @@ def measure_names(
         word_pieces=share_of(readings, is_piece),
         punctuation=share_of(readings, is_punctuation),
         sign_stability=sign_stability(readings),
+        presence=measure_presence(named, _drawn(texts, PRESENCE_TEXTS, seed), seed, on_step),
+        random_head=_random_head(model, texts, swaps, min(limit, CONTROL_TEXTS), seed, on_step)
+        if isinstance(model, LexicalSAE)
+        else None,
     )
+
+
+def _random_head(
+    model: LexicalSAE, texts: Sequence[str], swaps: SwapWords, limit: int, seed: int, on_step: OnStep
+) -> RandomHeadScores:
+    named = LexicalSAENames(with_random_lexical_head(model, seed))
+    readings = named.contributions(_drawn(texts, limit, seed), on_step)
+    # Neighbours are those of the true words: in the control's own decoder they would have changed places too.
+    surroundings = surroundings_of(LexicalSAENames(model), readings)
+    return RandomHeadScores(
+        delete=delete_test(named, readings, seed, on_step).passed,
+        follow=follow_test(named, readings, swaps, seed, on_step).passed,
+        own_words=own_word_share(readings, surroundings),
+        neighbourhood=neighbourhood_precision(readings, surroundings),
+        presence=measure_presence(named, _drawn(texts, PRESENCE_TEXTS, seed), seed, on_step).auc,
+    )
+
+
+def _drawn(texts: Sequence[str], limit: int, seed: int) -> list[str]:
+    """At most so many of the texts, drawn with the seed, in their order."""
+    chosen = np.sort(np.random.default_rng(seed).permutation(len(texts))[:limit])
+    return [texts[int(i)] for i in chosen]
 
 
 def strongest_words(

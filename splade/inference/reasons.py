@@ -1,60 +1,96 @@
-"""The fewest words that a decision hangs on, and the fewest that are enough for it, with proof."""
+"""The fewest words that a decision hangs on, and the fewest that are enough for it, with proof.
 
+A decision is one on a text, or on the tag of one of its words; shape features of a tagged word count as words here.
+"""
+
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 
+from splade.circuits.core import SparseCircuitState
 from splade.explanation import Reasons, WordSet
-from splade.inference.labels import label_index, labels_of
-from splade.inference.reading import ReadTexts, answers, is_one_text
+from splade.inference.labels import label_index
+from splade.inference.reading import answers, is_one_text
+from splade.inference.tagging import decisions_on, untagged_sentence
 from splade.mechanistic.certify import Decision, SmallestSet, smallest_flip, smallest_sufficient_set
-from splade.models.heads import ReluHead
-from splade.models.lexical_sae import CLASSIFY, LexicalSAE
+from splade.models.heads import Head, ReluHead
+from splade.models.lexical_sae import CLASSIFY, TAG, LexicalSAE
 
 
 def find_reasons(
-    model: LexicalSAE, text: Any, to: str | int | None = None, max_nodes: int = 50_000, seconds: float | None = None
+    model: LexicalSAE,
+    text: Any,
+    to: str | int | None = None,
+    max_nodes: int = 50_000,
+    seconds: float | None = None,
+    *,
+    word: int | None = None,
 ) -> Reasons:
     """The fewest words whose removal changes the decision on a text, to any label or to one; and the fewest enough.
+
+    With `word` the decision is the tag of that word, counted as `tag(model, text).words` does; the text may then be a
+    list of words. It is the word's own decision, before tags are made to fit together.
 
     Each search stops after `max_nodes` sets, the same on every machine, or after `seconds` if given. It then tells the
     smallest set found and the size below which there is provably none.
 
     Example: `find_reasons(model, "a warm, funny film").flip.words` -> ("hilarious", "warm", "funny")
     """
-    if not is_one_text(text):
-        raise ValueError(f"text is {type(text).__name__}; reasons are looked for in one text at a time")
-    wanted = None if to is None else label_index(labels_of(model), to, "to")
-    (found,) = answers(model, text, 1, lambda read: [_reasons(model, read, wanted, max_nodes, seconds)])
-    return found
-
-
-def _reasons(model: LexicalSAE, read: ReadTexts, to: int | None, max_nodes: int, seconds: float | None) -> Reasons:
-    decision, labels = _decision(model, read), labels_of(model)
-    if to is not None and to == decision.winner:
-        raise ValueError(f"this text already gets the label {labels[to]!r}; name another: {', '.join(labels)}")
-    names = model.dimensions.names(read.state.code.ids.tolist())
+    name = CLASSIFY if word is None else TAG
+    head, labels = model.head(name), model.labels[name]
+    wanted = None if to is None else label_index(labels, to, "to")
+    made = _on_text(model, text) if word is None else _on_word(model, text, word)
+    decision = _decision(head, made.state)
+    if wanted is not None and wanted == decision.winner:
+        others = ", ".join(label for label in labels if label != labels[wanted])
+        raise ValueError(f"{made.what} already gets the label {labels[wanted]!r}; name another: {others}")
+    names = model.dimensions.names(made.state.code.ids.tolist())
     everything = torch.ones(decision.num_words, dtype=torch.bool)
     return Reasons(
-        text=read.texts[0],
+        text=made.text,
         label=labels[decision.winner],
         probability=float(decision.logits(everything).softmax(-1)[decision.winner]),
         num_words=decision.num_words,
-        tokens_cut=read.tokens_cut[0],
-        to=None if to is None else labels[to],
-        flip=_named(smallest_flip(decision, to, max_nodes, seconds), names, labels),
+        tokens_cut=made.tokens_cut,
+        to=None if wanted is None else labels[wanted],
+        flip=_named(smallest_flip(decision, wanted, max_nodes, seconds), names, labels),
         enough=_named(smallest_sufficient_set(decision, max_nodes, seconds), names, labels),
     )
 
 
-def _decision(model: LexicalSAE, read: ReadTexts) -> Decision:
-    head, code = model.head(CLASSIFY), read.state.code
+@dataclass(frozen=True)
+class _Made:
+    """A decision that was made, and on what."""
+
+    what: str
+    text: str
+    tokens_cut: int
+    state: SparseCircuitState
+    """Of one row."""
+
+
+def _on_text(model: LexicalSAE, text: Any) -> _Made:
+    if not is_one_text(text):
+        raise ValueError(f"text is {type(text).__name__}; reasons are looked for in one text at a time")
+    (read,) = answers(model, text, 1, lambda read: [read])
+    return _Made("this text", read.texts[0], read.tokens_cut[0], read.state)
+
+
+def _on_word(model: LexicalSAE, text: Any, word: int) -> _Made:
+    sentence = untagged_sentence(text)
+    (read,) = decisions_on(model, sentence.words, [word])
+    # Long sentences are read in windows: nothing is cut.
+    return _Made(f"{sentence.words[word]!r}", sentence.text, 0, read.state)
+
+
+def _decision(head: Head, state: SparseCircuitState) -> Decision:
     if not isinstance(head, ReluHead):
         raise ValueError(
             f"a {type(head).__name__} is not piecewise linear, and about sets of its words nothing can be proved; "
             "use explain, or train with model.head.kind 'relu'"
         )
-    terms = head.word_vectors[code.ids].double() * code.values.double()[:, None]
+    terms = head.word_vectors[state.code.ids].double() * state.code.values.double()[:, None]
     return Decision(terms, head.hidden_bias, head.class_weights, head.class_bias)
 
 

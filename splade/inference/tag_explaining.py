@@ -11,8 +11,8 @@ from splade.explanation import SpanContribution, WordContribution
 from splade.inference.labels import check_method, label_index
 from splade.inference.methods import METHODS
 from splade.inference.question import Question
-from splade.inference.tagging import tag
-from splade.inference.word_decisions import ReadWords, read_words, words_of
+from splade.inference.tagging import decisions_on, tag
+from splade.inference.word_decisions import ReadWords
 from splade.mechanistic.exact import leave_one_out
 from splade.models.lexical_sae import TAG, LexicalSAE
 from splade.report.limits import limits
@@ -41,18 +41,10 @@ def explain_tags(
     """
     tagged = tag(model, [sentence])[0]
     asked = [entity.start for entity in tagged.entities] if words is None else list(words)
-    if outside := [word for word in asked if not 0 <= word < len(tagged.tags)]:
-        raise ValueError(f"there is no word {outside[0]}; the sentence has {len(tagged.tags)} words, counted from 0")
     question = _question(model, target, contrast, method)
-    rows = words_of(model, [tagged.words])
-    places = {(0, word) for word in asked}
     found: dict[int, ShownExplanation] = {}
-    for read in read_words(model, [tagged.words], rows, only=places):
+    for read in decisions_on(model, tagged.words, asked):
         found.update(_explained(model, tagged, question, read))
-    if unread := [word for word in asked if word not in found]:
-        raise ValueError(
-            f"word {unread[0]}, {tagged.words[unread[0]]!r}, tokenises to nothing: nothing was decided on it"
-        )
     return [found[word] for word in asked]
 
 

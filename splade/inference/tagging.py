@@ -5,7 +5,7 @@ from typing import Any, overload
 
 from splade.data.cells import repair_text
 from splade.data.tagged_sentence import TaggedSentence, split_words
-from splade.inference.word_decisions import read_words, words_of
+from splade.inference.word_decisions import ReadWords, read_words, words_of
 from splade.models.lexical_sae import TAG, LexicalSAE
 from splade.progress import OnStep, silent
 
@@ -27,7 +27,7 @@ def tag(
     Example: `[s.written(e) for e in (s := tag(model, "Acme moved to Oslo")).entities]` -> ["Acme", "Oslo"]
     """
     if isinstance(sentences, str):
-        return tag(model, [sentences], batch_size=batch_size)[0]
+        return tag(model, [sentences], batch_size=batch_size, on_step=on_step)[0]
     model.head(TAG)
     untagged = [untagged_sentence(sentence, number) for number, sentence in enumerate(sentences)]
     words = [sentence.words for sentence in untagged]
@@ -51,3 +51,14 @@ def untagged_sentence(sentence: Any, number: int = 0) -> TaggedSentence:
     if odd := [word for word in sentence if not isinstance(word, str)]:
         raise ValueError(f"sentence {number} holds {type(odd[0]).__name__} {odd[0]!r}; its words must be strings")
     return TaggedSentence.of_words([repair_text(word) for word in sentence], ["O"] * len(sentence))
+
+
+def decisions_on(model: LexicalSAE, words: Sequence[str], asked: Sequence[int]) -> list[ReadWords]:
+    """The decisions on some words of a sentence, counted from 0, in no order; what cannot be read is refused."""
+    if outside := [word for word in asked if not 0 <= word < len(words)]:
+        raise ValueError(f"there is no word {outside[0]}; the sentence has {len(words)} words, counted from 0")
+    found = list(read_words(model, [words], words_of(model, [words]), only={(0, word) for word in asked}))
+    read = {word for some in found for _, word in some.places}
+    if unread := [word for word in asked if word not in read]:
+        raise ValueError(f"word {unread[0]}, {words[unread[0]]!r}, tokenises to nothing: nothing was decided on it")
+    return found

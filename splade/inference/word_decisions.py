@@ -1,6 +1,7 @@
 """Decisions at the words of sentences, in batches: the one loop under tagging, its explanations and its scores."""
 
-from collections.abc import Collection, Iterator, Sequence
+import functools
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -10,6 +11,7 @@ from torch import Tensor
 from splade.circuits.core import SparseCircuitState
 from splade.data.batches import length_buckets
 from splade.data.word_rows import Place, WordRows, tokenise_words
+from splade.models.layers.shapes import ShapeFeatures
 from splade.models.lexical_sae import TAG, LexicalSAE
 from splade.progress import OnStep, Step, silent
 
@@ -43,8 +45,10 @@ def read_words(
         raise ValueError(f"batch_size is {batch_size}; it must be at least 1")
     model.eval()
     done = 0
+    # A sentence in several windows is described once.
+    shapes_of = functools.cache(functools.partial(_shapes_of, model.shapes, sentences)) if model.shapes else None
     for some in length_buckets(rows.texts, batch_size):
-        read = _read(model, sentences, rows, some, only)
+        read = _read(model, rows, some, only, shapes_of)
         if read is not None:
             yield read
         done += len(some)
@@ -54,11 +58,12 @@ def read_words(
 @torch.no_grad()
 def _read(
     model: LexicalSAE,
-    sentences: Sequence[Sequence[str]],
     rows: WordRows,
     some: Sequence[int],
     only: Collection[Place] | None,
+    shapes_of: Callable[[int], Bool[Tensor, "W S"]] | None,
 ) -> ReadWords | None:
+    """The decisions on the wanted words of some rows; `shapes_of` tells how the words of a sentence are written."""
     device = next(model.parameters()).device
     batch = rows.texts.batch(some)
     chosen = torch.zeros_like(batch.attention_mask)
@@ -72,12 +77,11 @@ def _read(
                 places.append(place)
     if not places:
         return None
-    shapes = shapes_at(model, sentences, places)
+    shapes = None
+    if shapes_of is not None:
+        shapes = torch.stack([shapes_of(sentence)[word] for sentence, word in places]).to(device)
     code = model.encode_positions(
-        batch.input_ids.to(device),
-        batch.attention_mask.to(device),
-        chosen.to(device),
-        None if shapes is None else shapes.to(device),
+        batch.input_ids.to(device), batch.attention_mask.to(device), chosen.to(device), shapes
     )
     state = model.read(code, TAG)
     if not bool(state.logits.isfinite().all()):
@@ -85,11 +89,5 @@ def _read(
     return ReadWords(places, state)
 
 
-def shapes_at(
-    model: LexicalSAE, sentences: Sequence[Sequence[str]], places: Sequence[Place]
-) -> Bool[Tensor, "N S"] | None:
-    """How the words in these places are written; None for a model that does not ask."""
-    if model.shapes is None:
-        return None
-    described = {number: model.shapes.describe(sentences[number]) for number in {sentence for sentence, _ in places}}
-    return torch.stack([described[sentence][word] for sentence, word in places])
+def _shapes_of(shapes: ShapeFeatures, sentences: Sequence[Sequence[str]], sentence: int) -> Bool[Tensor, "W S"]:
+    return shapes.describe(sentences[sentence])

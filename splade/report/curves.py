@@ -14,7 +14,7 @@ POINTS = 40
 """Steps are averaged in so many groups of about one size: single batches jump too much to see where a run goes."""
 CHARTS: dict[str, dict[str, str]] = {
     "Cross-entropy": {"ce": "training"},
-    "Active words per text": {"active_words": "training"},
+    "Active words": {"active_words": "training"},
     "Multipliers": {"lambda": "lambda (CE)", "mu": "mu (words)"},
 }
 """Title of each chart that every run may have, and the records it draws with the name of each line."""

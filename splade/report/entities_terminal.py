@@ -55,6 +55,16 @@ def tagger_figures(run: Mapping[str, Any]) -> tuple[str, list[tuple[str, str, st
     return f"On {test['sentences']} sentences it has never seen (seed {run['seed']})", rows
 
 
+def seeds_figures(mean: Mapping[str, Any]) -> tuple[str, list[tuple[str, str, str]]]:
+    """Heading and rows of the table over seeds, from the `mean` of their results."""
+    f1, active = mean["f1"], mean["active_words"]
+    rows = [
+        ("entity F1", f"{f1['mean']:.2%}", f"95 % interval {f1['low']:.2%} to {f1['high']:.2%}"),
+        ("active words", f"{active['mean']:.1f}", f"95 % interval {active['low']:.1f} to {active['high']:.1f}"),
+    ]
+    return f"Mean of {f1['count']} seeds", rows
+
+
 def types_table(test: Mapping[str, Any]) -> Table:
     """Precision, recall and F1 of each type."""
     table = Table(title="By type", title_justify="left", box=None, padding=(0, 2, 0, 0))

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from splade.report.frontier_layout import Ruler, share_ruler, spread, word_ruler
+from splade.report.run_figures import RunFigures, accuracy_text, percent
 from splade.report.svg import COLOURS, DASHES, STYLE, short_number, xml_text
 from splade.report.terminal import shown
 
@@ -36,29 +37,11 @@ LOOK = (
 )
 
 
-@dataclass(frozen=True)
-class FrontierPoint:
+@dataclass(frozen=True, kw_only=True)
+class FrontierPoint(RunFigures):
     """One value of the key that was swept, and what came of it."""
 
     value: int | float
-    active_words: float
-    """Per test text, on average over texts and seeds."""
-    accuracy: float
-    """On the test texts, on average over seeds."""
-    accuracy_low: float | None
-    """Lower end of the 95 % interval over seeds; None with one seed."""
-    accuracy_high: float | None
-    delete: float | None
-    """Share that passes the delete test; None where no word is active."""
-    follow: float | None
-    function_words: float | None
-    neighbourhood: float | None
-    seconds: float
-    """Time to train, all seeds together."""
-    texts: int
-    """Test texts."""
-    folder: str
-    """Where the point's run is, from the sweep's folder."""
 
 
 @dataclass(frozen=True)
@@ -72,11 +55,6 @@ class Frontier:
     """Accuracy of the dense twin and of TF-IDF, by name; empty if not measured."""
 
 
-def percent(share: float | None) -> str:
-    """A share for people; a share over nothing is a dash. Example: `0.8125 -> 81.2%`"""
-    return "–" if share is None else f"{share:.1%}"
-
-
 def frontier_table(frontier: Frontier) -> Table:
     """A row per point, and one per yardstick."""
     table = Table(title=Text(f"Frontier of {shown(frontier.experiment)}"), title_justify="left")
@@ -84,11 +62,8 @@ def frontier_table(frontier: Frontier) -> Table:
         table.add_column(Text(column), justify="right")
     table.add_column("minutes", justify="right")
     for point in frontier.points:
-        interval = ""
-        if point.accuracy_low is not None:
-            interval = f" ({percent(point.accuracy_low)} to {percent(point.accuracy_high)})"
         names = (point.delete, point.follow, point.function_words, point.neighbourhood)
-        figures = (f"{point.active_words:.1f}", percent(point.accuracy) + interval, *map(percent, names))
+        figures = (f"{point.active_words:.1f}", accuracy_text(point), *map(percent, names))
         table.add_row(str(point.value), *figures, f"{point.seconds / 60:.1f}")
     for name, accuracy in frontier.yardsticks.items():
         table.add_row(Text(shown(name)), "", percent(accuracy), style="dim")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment
 from markupsafe import Markup
@@ -22,6 +22,9 @@ from splade.report.explanation_steps import question, remainder
 from splade.report.picture import Picture
 from splade.report.removal import changes_decision, told_of_decision
 from splade.report.waterfall import waterfall
+
+if TYPE_CHECKING:
+    from splade.report.tables import TablesPage
 
 TINTS = 5
 """Shades for the words of a text; the style has a class for each."""
@@ -65,6 +68,8 @@ class Page:
     """`Lexicon.as_dict()`"""
     examples: Sequence[Example] = ()
     frontier: Picture | None = None
+    explainers: "TablesPage | None" = None
+    """The comparison of explainers."""
     documents: Mapping[str, str] | None = None
     """Settings and versions: the text of each file by its name."""
     missing: Sequence[str] = ()

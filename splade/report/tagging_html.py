@@ -1,7 +1,7 @@
 """A page of tagged sentences: entities in colour, and for each the dimensions that decided. No script, all escaped."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any
 
@@ -10,9 +10,11 @@ from markupsafe import Markup
 from splade.data.tagged_sentence import TaggedSentence
 from splade.data.tagging import Entity
 from splade.report.entities_terminal import COLOURS, type_places
-from splade.report.explanation_html import explanation_html, templates
+from splade.report.explanation_html import explanation_html
+from splade.report.page import Figures, page_environment
 from splade.report.picture import Picture
 from splade.report.printable import shown
+from splade.report.shape_meanings import SHAPE_MEANINGS
 from splade.report.shown_explanation import ShownExplanation
 from splade.report.svg import Axis, Series, line_chart
 
@@ -35,6 +37,24 @@ class ShownSentence:
         return None if self.gold is None else self.gold.entities == self.sentence.entities
 
 
+@dataclass(frozen=True)
+class RunParts:
+    """What a run has to show beside its scores."""
+
+    about: str = ""
+    """What was trained on what."""
+    seeds: Figures | None = None
+    """The mean over several seeds."""
+    curves: Sequence[Picture] = ()
+    """How training went."""
+    shapes: Sequence[str] = ()
+    """Names of the shape features that the model has."""
+    documents: Mapping[str, str] = field(default_factory=dict)
+    """Settings and versions: the text of each file by its name."""
+    missing: Sequence[str] = ()
+    """What the page could have shown and why it does not, in sentences."""
+
+
 def tagging_page(
     title: str,
     sentences: Sequence[ShownSentence],
@@ -44,16 +64,17 @@ def tagging_page(
     test: Mapping[str, Any] | None = None,
     lexicons: Sequence[Mapping[str, Any]] = (),
     compared: Sequence[tuple[str, float]] = (),
+    run: RunParts = RunParts(),
 ) -> str:
     """The page; with `test` (the figures of `results.json`) also the scores, by type and by cap.
 
-    `compared` are yardsticks: a name and its F1.
+    `compared` are yardsticks: a name and its F1. Sections without data are left out.
     """
     found = [entity.type for shown_one in sentences for entity in shown_one.sentence.entities]
     places = type_places([*types, *found])
     style = "\n".join((files("splade.report") / "templates" / name).read_text(encoding="utf-8") for name in STYLES)
     return (
-        templates()
+        page_environment()
         .get_template("tagging.html.j2")
         .render(
             title=shown(title),
@@ -66,6 +87,8 @@ def tagging_page(
             curve=curve_picture(test) if test else None,
             lexicons=lexicons,
             compared=compared,
+            run=run,
+            shapes=[(name, SHAPE_MEANINGS[name]) for name in run.shapes],
         )
     )
 

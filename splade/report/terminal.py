@@ -69,8 +69,41 @@ def name_figures(title: str, scores: dict[str, Any]) -> tuple[str, list[tuple[st
         ("function words", _share(scores["function_words"]), "are on words such as 'the' and 'of'"),
         ("word pieces", _share(scores["word_pieces"]), "are on pieces of words"),
         ("sign stability", _share(scores["sign_stability"]), "push the way that their word mostly does"),
+        *_presence_rows(scores.get("presence")),
+        *_random_head_rows(scores.get("random_head")),
     ]
     return f"Do words mean what they say? The {title} on {scores['texts']} texts", rows
+
+
+def _presence_rows(presence: dict[str, Any] | None) -> list[tuple[str, str, str]]:
+    """Whether words fire where they are written; nothing where that was not measured, as in older files."""
+    if presence is None:
+        return []
+    told = f"AUC over {presence['auc']['count']} words: strong where they, or forms, are written (0.5 is chance)"
+    return [("presence", _auc(presence["auc"]), f"{told}; names shuffled: {_auc(presence['shuffled'])}")]
+
+
+def _random_head_rows(control: dict[str, Any] | None) -> list[tuple[str, str, str]]:
+    """The same tests on the model with its words in each other's place."""
+    if control is None:
+        return []
+    others = ", ".join(f"{name} {_share(control[key])}" for name, key in _CONTROL_SHARES)
+    told = f"follow test with words in each other's place; {others}, presence {_auc(control['presence'])}"
+    return [("random lexical head", _share(control["follow"]), told)]
+
+
+_CONTROL_SHARES = (
+    ("own words", "own_words"),
+    ("neighbourhood", "neighbourhood"),
+    ("delete (no test of names)", "delete"),
+)
+
+
+def _auc(rate: dict[str, Any]) -> str:
+    if rate["share"] is None:
+        return "–"
+    ends = "" if rate.get("low") is None else f" ({rate['low']:.2f} to {rate['high']:.2f})"
+    return f"{rate['share']:.2f}{ends}"
 
 
 def _share(rate: dict[str, Any]) -> str:

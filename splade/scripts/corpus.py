@@ -12,6 +12,7 @@ from splade.scripts.given_texts import read_texts
 if TYPE_CHECKING:  # imported late, so that --help does not wait for torch
     from collections.abc import Sequence
 
+    from splade.data.examples import TextSplit
     from splade.models.lexical_sae import LexicalSAE
 
 File = Annotated[Path | None, typer.Option(help="Your texts: a CSV, TSV or JSONL file.")]
@@ -40,31 +41,64 @@ class Corpus:
 
 def load_corpus(model: "LexicalSAE", file: Path | None, data: str | None, columns: Columns) -> Corpus:
     """The texts that were asked for, with their classes if those were asked for too."""
-    from splade.data import load_text_dataset
-    from splade.data.files import as_table
-    from splade.data.rows import choose_columns, labelled_rows
-    from splade.inference.labels import label_index, labels_of
-
     if (file is None) == (data is None):
         raise ValueError("give either your texts (--file texts.csv) or a data set by name (--data sst2)")
     if data is not None:
-        if columns.text or columns.label:
-            raise ValueError(f"--text-column and --label-column are for --file; {data} has columns of its own")
-        dataset = load_text_dataset(data)
-        texts, written = dataset.test.texts, [dataset.label_names[label] for label in dataset.test.labels]
-    else:
-        assert file is not None
-        if not columns.is_labelled:
-            return Corpus(read_texts(file, columns.text), None)
-        table = as_table(file, "--file")
-        text, label, _ = choose_columns(table, columns.text, columns.label)
-        rows = labelled_rows(table, text, label, skip_bad_rows=False)
-        texts, written = rows.texts, list(rows.labels)
+        rows = _test_rows(data, columns)
+        return Corpus(rows.texts, rows.classes(model, "class") if columns.is_labelled else None)
+    assert file is not None
     if not columns.is_labelled:
-        return Corpus(texts, None)
-    names = labels_of(model)
-    place = {name: label_index(names, name, "class") for name in dict.fromkeys(written)}
-    return Corpus(texts, [place[name] for name in written])
+        return Corpus(read_texts(file, columns.text), None)
+    rows = _file_rows(file, "--file", columns, skip_bad_rows=False)
+    return Corpus(rows.texts, rows.classes(model, "class"))
+
+
+def labelled_texts(
+    model: "LexicalSAE", data: str, columns: Columns, *, skip_bad_rows: bool = False
+) -> "tuple[TextSplit, tuple[str, ...]]":
+    """Texts of a file, or test texts of a named set, labelled as the model numbers its classes; notes on guesses."""
+    from splade.data.examples import TextSplit
+    from splade.data.registry import TEXT_DATASETS
+
+    is_named = data in TEXT_DATASETS
+    rows = _test_rows(data, columns) if is_named else _file_rows(data, "data", columns, skip_bad_rows=skip_bad_rows)
+    return TextSplit(tuple(rows.texts), tuple(rows.classes(model, f"{data}: label"))), rows.notes
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Texts with their labels as they are written, and what was guessed about them."""
+
+    texts: "Sequence[str]"
+    labels: "Sequence[str]"
+    notes: tuple[str, ...]
+
+    def classes(self, model: "LexicalSAE", source: str) -> list[int]:
+        """The labels as the model numbers its classes; `source` is named in errors."""
+        from splade.inference.labels import label_index, labels_of
+
+        names = labels_of(model)
+        place = {name: label_index(names, name, source) for name in dict.fromkeys(self.labels)}
+        return [place[name] for name in self.labels]
+
+
+def _test_rows(data: str, columns: Columns) -> _Rows:
+    from splade.data import load_text_dataset
+
+    if columns.text or columns.label:
+        raise ValueError(f"--text-column and --label-column are for files; {data} has columns of its own")
+    dataset = load_text_dataset(data)
+    return _Rows(dataset.test.texts, [dataset.label_names[label] for label in dataset.test.labels], dataset.notes)
+
+
+def _file_rows(file: str | Path, source: str, columns: Columns, *, skip_bad_rows: bool) -> _Rows:
+    from splade.data.files import as_table
+    from splade.data.rows import choose_columns, labelled_rows
+
+    table = as_table(file, source)
+    text, label, guesses = choose_columns(table, columns.text, columns.label)
+    rows = labelled_rows(table, text, label, skip_bad_rows=skip_bad_rows)
+    return _Rows(rows.texts, list(rows.labels), (*guesses, *rows.notes))
 
 
 def progress_beside() -> Any:

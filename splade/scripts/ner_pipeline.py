@@ -2,7 +2,8 @@
 
 1. Sentences are read, aligned to tokens and, where the settings ask for it, described by shape features.
 2. `Trainer` trains on positions, with the official validation split where there is one.
-3. The best weights tag the test split; scores, curve and lexicons go to `results.json`, examples to `report.html`.
+3. The best weights tag the test split; scores, curve and lexicons go to `results.json`.
+4. When all seeds are done, `report.html` is written from what they left.
 """
 
 import time
@@ -22,10 +23,10 @@ from splade.models.lexical_sae import TAG, LexicalSAE
 from splade.models.persistence import from_pretrained, save_pretrained
 from splade.progress import OnStep, silent
 from splade.runs import Watchers, fit, run_seeds
-from splade.scripts.ner_report import BASELINES, TWIN, folder_of_run, load_sentences, report_html
+from splade.scripts.ner_report import BASELINES, TWIN, folder_of_run, load_sentences, write_tagging_report
 from splade.training.dense_tagger import dense_tagger_twin
 from splade.training.fine_tuning import DENSE_RATES
-from splade.training.run_folder import MODEL, REPORT, RunFolder, write_json
+from splade.training.run_folder import MODEL, RunFolder, write_json
 from splade.training.stopping import EpochScores
 from splade.training.tagging import positions
 
@@ -59,7 +60,7 @@ def run_ner(
         save_pretrained(run.model, folder.model)
         sentences = run.dataset.test.tokens[:LEXICON_SENTENCES]
         lexicons = entity_lexicons(run.model, sentences, on_step=watchers.on_step)
-        results = {
+        return {
             "experiment_name": config.experiment_name,
             "seed": seed,
             "seconds": round(run.seconds, 1),
@@ -69,11 +70,20 @@ def run_ner(
             "validation": asdict(run.validation),
             "lexicons": [asdict(lexicon) for lexicon in lexicons],
         }
-        folder.write_text(REPORT, report_html(results, run.model, run.dataset, run.scores.predicted))
-        return results
 
     figures = ("f1", "token_accuracy", "active_words", "identity_error")
-    return run_seeds(config, run_seed, figures, resume=resume, watchers=watchers)
+    results = run_seeds(config, run_seed, figures, resume=resume, watchers=watchers)
+    _leave_report(Path(config.output_dir), watchers)
+    return results
+
+
+def _leave_report(run: Path, watchers: Watchers) -> None:
+    """Write the run's page. The run is safe by now, so whatever goes wrong here is told and no more."""
+    try:
+        write_tagging_report(run, on_step=watchers.on_step)
+    except Exception as error:
+        told = f"the run is complete, but its report could not be written ({type(error).__name__}: {error})"
+        watchers.on_note(f"{told}; write it again with: lexical-sae report {run}")
 
 
 def setup_and_train_tagger(

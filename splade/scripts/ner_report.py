@@ -1,25 +1,33 @@
-"""The page that a tagging run leaves: scores, curve, lexicons, and sentences with their reasons."""
+"""Pages of tagged sentences: of a run (`lexical-sae report`), and of a person's own (`lexical-sae tag --html`)."""
 
 import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from splade.config.load import load_config
 from splade.config.schema import ExperimentConfig
-from splade.data import TaggedDataset, load_tagged_dataset
+from splade.data import TaggedDataset, TaggedSplit, load_tagged_dataset
 from splade.data.tagged_sentence import TaggedSentence
 from splade.data.tagging import parse_tag
 from splade.files import write_text
 from splade.inference.tag_explaining import explain_tags
 from splade.inference.tagging import tag
-from splade.models.lexical_sae import LexicalSAE
+from splade.models.lexical_sae import TAG, LexicalSAE
 from splade.models.persistence import from_pretrained
-from splade.progress import OnStep, silent
-from splade.report.tagging_html import ShownSentence, tagging_page
-from splade.training.run_folder import MODEL, REPORT, RESULTS
+from splade.progress import OnStep, Step, silent
+from splade.report.entities_terminal import seeds_figures
+from splade.report.page import Figures
+from splade.report.tagging_html import RunParts, ShownSentence, tagging_page
+from splade.scripts.report import SHOWN_AT_MOST, choose_rows, spread_rows
+from splade.scripts.report_files import RunFiles
+from splade.training.run_folder import CONFIG, MODEL, REPORT, RESULTS
 
 BASELINES, TWIN = "baselines.json", "dense twin"
 EXAMPLES = 12
+LOOKED_AT = 400
+"""Test sentences among which examples are looked for."""
+Sentence = str | Sequence[str]
 
 
 def load_sentences(config: ExperimentConfig, seed: int) -> TaggedDataset:
@@ -37,49 +45,112 @@ def folder_of_run(config: ExperimentConfig) -> Path | None:
     return next((folder for folder in own if (folder / MODEL).is_dir()), None)
 
 
-def rewrite_report(config: ExperimentConfig, on_step: OnStep = silent) -> Path:
-    """The page of a finished run once more, with its dense twin beside it where that was measured."""
-    place = folder_of_run(config)
-    if place is None or not (place / RESULTS).is_file():
-        raise ValueError(f"there is no finished run in {config.output_dir}; train it first, or finish it with --resume")
-    results = json.loads((place / RESULTS).read_text(encoding="utf-8"))
-    model, dataset = from_pretrained(place / MODEL), load_sentences(config, config.evaluation.seeds[0])
-    predicted = [sentence.tags for sentence in tag(model, dataset.test.tokens, on_step=on_step)]
-    return write_text(
-        place / REPORT, report_html(results, model, dataset, predicted, _measured(Path(config.output_dir)))
+def types_of(tag_names: Sequence[str]) -> list[str]:
+    """The types of entities that tags speak of. Example: `["O", "B-PER", "I-PER"] -> ["PER"]`"""
+    return sorted({parse_tag(name)[1] for name in tag_names} - {""})
+
+
+def is_tagging_run(run: Path) -> bool:
+    """Whether a folder holds the results of a tagger; a run that is not finished has none."""
+    try:
+        return "tags" in _results(RunFiles(run))
+    except (OSError, ValueError, TypeError):
+        return False
+
+
+def write_tagging_report(
+    run: Path, out: Path | None = None, sentences: int = EXAMPLES, on_step: OnStep = silent
+) -> tuple[Path, Sequence[str]]:
+    """Write the page of a finished tagging run, by default into its folder; where it is, and what it could not show.
+
+    Of several seeds, curves, words and sentences are those of the first.
+    """
+    files = RunFiles(run)
+    results, config = _results(files), load_config(run / CONFIG)
+    shown, notes = _shown_sentences(files, config, sentences, on_step)
+    page = tagging_page(
+        f"{results['experiment_name']}: names in text",
+        shown,
+        types_of(results["tags"]),
+        notes=notes,
+        test=results["test"],
+        lexicons=results["lexicons"],
+        compared=files.read(run / BASELINES, _twin, "`lexical-sae ner --dense` measures the dense twin") or (),
+        run=RunParts(
+            about=files.about(),
+            seeds=_seeds(run),
+            curves=files.curves(),
+            shapes=config.model.shapes.names if config.model.shapes else (),
+            documents=files.documents(),
+            missing=files.missing,
+        ),
     )
+    return write_text(out or run / REPORT, page), files.missing
 
 
-def _measured(place: Path) -> list[tuple[str, float]]:
-    found = place / BASELINES
-    return [(TWIN, json.loads(found.read_text(encoding="utf-8"))[TWIN]["f1"])] if found.is_file() else []
-
-
-def report_html(
-    results: dict[str, Any],
+def write_sentences(
     model: LexicalSAE,
-    dataset: TaggedDataset,
-    predicted: Sequence[Sequence[str]],
-    compared: Sequence[tuple[str, float]] = (),
-) -> str:
-    """The page of a run, from its results and the tags of the test sentences."""
-    tokens, gold = dataset.test.tokens, dataset.test.tags
+    given: Sequence[Sentence],
+    found: Sequence[TaggedSentence],
+    path: Path,
+    on_step: OnStep = silent,
+) -> Path:
+    """Write a page of tagged sentences with the reasons of their entities; the first 500 are shown."""
     shown = []
-    for row in _examples(gold, predicted):
-        sentence = TaggedSentence.of_words(tokens[row], predicted[row])
-        reasons = explain_tags(model, tokens[row], [entity.start for entity in sentence.entities])
-        shown.append(ShownSentence(sentence, reasons, TaggedSentence.of_words(tokens[row], gold[row])))
-    types = sorted({parse_tag(name)[1] for name in dataset.tag_names} - {""})
-    title = f"{results['experiment_name']}: names in text"
-    notes = (*dataset.notes, "Sentences below are from the test split; half of them have a mistake, if there are any.")
-    return tagging_page(
-        title, shown, types, notes=notes, test=results["test"], lexicons=results["lexicons"], compared=compared
-    )
+    for text, sentence in list(zip(given, found, strict=True))[:SHOWN_AT_MOST]:
+        shown.append(_shown(model, text, sentence))
+        on_step(Step("explaining", len(shown), min(len(found), SHOWN_AT_MOST)))
+    more = len(found) - len(shown)
+    notes = [f"{more} more texts were tagged; --json and --conll write them all."] if more else []
+    return write_text(path, tagging_page("Names in text", shown, types_of(model.labels[TAG]), notes=notes))
 
 
-def _examples(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> list[int]:
-    """Sentences worth a look: of a readable length and with entities, half of them with a mistake if there are any."""
-    named = [row for row, tags in enumerate(predicted) if 5 <= len(tags) <= 40 and any(tag != "O" for tag in tags)]
-    wrong = [row for row in named if tuple(gold[row]) != tuple(predicted[row])][: EXAMPLES // 2]
-    right = [row for row in named if row not in set(wrong)][: EXAMPLES - len(wrong)]
-    return sorted([*right, *wrong])
+def _shown(
+    model: LexicalSAE, text: Sentence, sentence: TaggedSentence, gold: TaggedSentence | None = None
+) -> ShownSentence:
+    reasons = explain_tags(model, text, [entity.start for entity in sentence.entities])
+    return ShownSentence(sentence, reasons, gold)
+
+
+def _results(files: RunFiles) -> dict[str, Any]:
+    """The results of a run, of several seeds those of the first."""
+    return json.loads((files.own / RESULTS).read_text(encoding="utf-8"))
+
+
+def _seeds(run: Path) -> Figures | None:
+    """The mean over seeds, where there are several."""
+    results = json.loads((run / RESULTS).read_text(encoding="utf-8")) if (run / RESULTS).is_file() else {}
+    return Figures(*seeds_figures(results["mean"])) if "mean" in results else None
+
+
+def _twin(text: str) -> list[tuple[str, float]]:
+    return [(TWIN, json.loads(text)[TWIN]["f1"])]
+
+
+def _shown_sentences(
+    files: RunFiles, config: ExperimentConfig, wanted: int, on_step: OnStep
+) -> tuple[list[ShownSentence], Sequence[str]]:
+    """Test sentences with their reasons, and notes on the data; none where the model or the data cannot be had."""
+    try:
+        seed = files.seed()
+        dataset = load_sentences(config, config.evaluation.seeds[0] if seed is None else seed)
+        model = from_pretrained(files.own / MODEL)
+        if tuple(model.labels[TAG]) != tuple(dataset.tag_names):
+            raise ValueError(f"the data's tags are {', '.join(dataset.tag_names)}, the model's others")
+    except (ValueError, OSError, RuntimeError) as error:
+        files.missing.append(f"There are no sentences, as the model or its data cannot be had: {error}")
+        return [], ()
+    chosen = _examples(model, dataset.test, wanted, on_step)
+    half = "Sentences below are from the test split; half of them have a mistake, if there are any."
+    return [_shown(model, gold.words, said, gold) for said, gold in chosen], (*dataset.notes, half)
+
+
+def _examples(
+    model: LexicalSAE, test: TaggedSplit, wanted: int, on_step: OnStep
+) -> list[tuple[TaggedSentence, TaggedSentence]]:
+    """Sentences worth a look, as tagged and as given: of a readable length, with entities, half of them mistaken."""
+    rows = [row for row in spread_rows(len(test), LOOKED_AT) if 5 <= len(test.tokens[row]) <= 40]
+    given = [TaggedSentence.of_words(test.tokens[row], test.tags[row]) for row in rows]
+    said = tag(model, [sentence.words for sentence in given], on_step=on_step)
+    pairs = [(ours, theirs) for ours, theirs in zip(said, given, strict=True) if ours.entities]
+    return [pairs[row] for row in choose_rows([ours.entities != theirs.entities for ours, theirs in pairs], wanted)]

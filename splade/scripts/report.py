@@ -38,6 +38,7 @@ def report(
     Example: lexical-sae report results/quickstart
 
     The file needs nothing else, runs no script, and can be sent or printed. What is missing is said at its end.
+    A tagger's has sentences with their entities in colour, and the words behind each.
     """
     from splade.report.printable import shown
     from splade.report.progress import ProgressBars
@@ -56,8 +57,11 @@ def write_report(
     from splade.files import write_text
     from splade.progress import silent
     from splade.report.page import page_html
+    from splade.scripts.ner_report import is_tagging_run, write_tagging_report
     from splade.training.run_folder import REPORT
 
+    if is_tagging_run(run):
+        return write_tagging_report(run, out, texts, on_step or silent)
     page = run_page(run, texts, on_step or silent)
     return write_text(out or run / REPORT, page_html(page)), page.missing
 
@@ -89,15 +93,20 @@ def run_page(folder: Path, texts: int, on_step: "OnStep") -> "Page":
     if not (folder / "resolved_config.yaml").is_file():
         raise ValueError(f"{folder} holds no run: it has no resolved_config.yaml; give the output_dir of an experiment")
     files = RunFiles(folder)
+    if files.are_several():
+        raise ValueError(
+            f"{folder} holds several experiments; give the folder of one of them. Their page is report.html"
+        )
     results = files.results()
     return Page(
         title=f"Report of {folder.resolve().name}",
         subtitle=" ".join(filter(None, (files.about(), _several_seeds(files)))),
         headline=results[0] if results else None,
-        figures=(*results[1:], *files.names(), *files.baselines()),
+        figures=(*results[1:], *files.evaluation(), *files.names(), *files.baselines()),
         curves=files.curves(),
         **_read_by_model(files, texts, on_step),
         frontier=files.frontier(),
+        explainers=files.explainers(),
         documents=files.documents(),
         missing=files.missing,
     )
@@ -105,7 +114,11 @@ def run_page(folder: Path, texts: int, on_step: "OnStep") -> "Page":
 
 def _several_seeds(files: "RunFiles") -> str:
     is_one_of_many = files.own != files.folder
-    return f"Curves, words and texts are those of {files.own.name}, the first of several." if is_one_of_many else ""
+    return (
+        f"Evaluation, curves, words and texts are those of {files.own.name}, the first of several."
+        if is_one_of_many
+        else ""
+    )
 
 
 def _read_by_model(files: "RunFiles", texts: int, on_step: "OnStep") -> dict[str, Any]:

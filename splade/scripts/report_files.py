@@ -8,13 +8,16 @@ from typing import Any, TypeVar
 
 import yaml
 
+from splade.report.arena import arena_page
 from splade.report.curves import training_curves
+from splade.report.evaluation_figures import evaluation_figures
 from splade.report.page import Figures
 from splade.report.picture import Picture
+from splade.report.tables import TablesPage
 from splade.report.terminal import baseline_figures, mean_figures, name_figures, score_figures
 
 Made = TypeVar("Made")
-FRONTIER, BASELINES = "frontier.svg", "baselines.json"
+FRONTIER, BASELINES, EVALUATION = "frontier.svg", "baselines.json", "evaluation.json"
 
 
 @dataclass
@@ -52,6 +55,13 @@ class RunFiles:
         except (OSError, ValueError, LookupError, TypeError, yaml.YAMLError):
             return ""
 
+    def are_several(self) -> bool:
+        """Whether this is the folder of a comparison, which has a page of its own."""
+        try:
+            return "is_paired" in json.loads((self.folder / "results.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError, TypeError):
+            return False
+
     def results(self) -> tuple[Figures, ...]:
         """The figures of the test split; those over all seeds first."""
         remedy = "the run is not finished, go on with `lexical-sae train --resume`"
@@ -61,6 +71,12 @@ class RunFiles:
         """Name scores of the model, and of a bag of words beside it."""
         remedy = "`lexical-sae names` tests whether words mean what they say"
         return self.read(self.folder / "names.json", lambda text: _name_figures(json.loads(text)), remedy) or ()
+
+    def evaluation(self) -> tuple[Figures, ...]:
+        """The evaluation of the model, or of the first of several."""
+        remedy = "`lexical-sae train --resume` evaluates where evaluation.after_training is on"
+        path = self.own / EVALUATION
+        return self.read(path, lambda text: _evaluation_figures(json.loads(text)), remedy) or ()
 
     def baselines(self) -> tuple[Figures, ...]:
         """The yardsticks, with the paired difference where the model was compared."""
@@ -82,6 +98,13 @@ class RunFiles:
             return None
         told = "Frontier: accuracy above and name scores beneath, over the number of active words"
         return self.read(found, lambda svg: Picture("Frontier", svg, told), "`lexical-sae sweep` draws it")
+
+    def explainers(self) -> TablesPage | None:
+        """The comparison of explainers. Few runs have one, so it may be absent."""
+        path, remedy = self.folder / "faithfulness.json", "`lexical-sae faithfulness` measures it"
+        if not path.is_file():
+            return None
+        return self.read(path, lambda text: arena_page("Explainers compared", json.loads(text)), remedy)
 
     def documents(self) -> dict[str, str]:
         """Settings and versions as they were written."""
@@ -116,6 +139,10 @@ def _result_figures(results: dict[str, Any]) -> tuple[Figures, ...]:
     if "runs" not in results:
         return (Figures(*score_figures(results)),)
     return Figures(*mean_figures(results)), *(Figures(*score_figures(run)) for run in results["runs"])
+
+
+def _evaluation_figures(found: dict[str, Any]) -> tuple[Figures, ...]:
+    return tuple(Figures(heading, rows) for heading, rows in evaluation_figures(found))
 
 
 def _name_figures(scores: dict[str, Any]) -> tuple[Figures, ...]:

@@ -71,8 +71,8 @@ def train(
 
 
 def train_and_show(config: "ExperimentConfig", device: str, *, resume: bool) -> None:
-    """Train with every seed, print the scores, and show three explained texts."""
-    from splade.pipelines import run_experiment
+    """Train with every seed, evaluate, print the scores, and show three explained texts."""
+    from splade.pipelines import model_folder, run_experiment
     from splade.report.terminal import figures_table, mean_figures, score_figures
 
     heading = f"{config.experiment_name}: {config.data.dataset_name} with {config.model.name}, recipe {config.recipe}"
@@ -85,13 +85,11 @@ def train_and_show(config: "ExperimentConfig", device: str, *, resume: bool) -> 
         console.print(figures_table(*score_figures(run)))
     if "mean" in results:
         console.print(figures_table(*mean_figures(results)))
-    folders = [
-        Path(config.output_dir) / (f"seed-{seed}" if "mean" in results else "") for seed in config.evaluation.seeds
-    ]
     console.print(Text(f"everything is in {config.output_dir}", style="dim"))
-    _show_three(config, folders[0] / "model")
+    model = model_folder(config)
+    _show_three(config, model)
     _leave_report(Path(config.output_dir))
-    console.print(_next_steps(folders[0] / "model"))
+    console.print(_next_steps(model))
 
 
 def _show_three(config: "ExperimentConfig", folder: Path) -> None:

@@ -57,7 +57,7 @@ def ner(
 
 
 def _train(config: "ExperimentConfig", device: str, *, resume: bool) -> None:
-    from splade.report.entities_terminal import caps_table, tagger_figures, types_table
+    from splade.report.entities_terminal import caps_table, seeds_figures, tagger_figures, types_table
     from splade.report.terminal import figures_table
     from splade.scripts.ner_pipeline import run_ner
 
@@ -69,8 +69,7 @@ def _train(config: "ExperimentConfig", device: str, *, resume: bool) -> None:
         console.print(types_table(run["test"]))
         console.print(caps_table(run["test"]))
     if "mean" in results:
-        f1 = results["mean"]["f1"]
-        console.print(f"mean F1 of {f1['count']} seeds: {f1['mean']:.2%} ({f1['low']:.2%} to {f1['high']:.2%})")
+        console.print(figures_table(*seeds_figures(results["mean"])))
     console.print(Text(f"everything is in {config.output_dir}; open report.html in a browser", style="dim"))
 
 
@@ -78,13 +77,13 @@ def _compare(config: "ExperimentConfig", device: str, rates: tuple[float, ...]) 
     from splade.report.progress import ProgressBars
     from splade.report.terminal import figures_table
     from splade.scripts.ner_pipeline import run_dense_tagger
-    from splade.scripts.ner_report import TWIN, folder_of_run, rewrite_report
+    from splade.scripts.ner_report import TWIN, is_tagging_run, write_tagging_report
     from splade.training.fine_tuning import DENSE_RATES
 
     with ProgressBars(console) as bars:
         found = run_dense_tagger(config, device, rates=rates or DENSE_RATES, on_step=bars)
-        if folder_of_run(config) is not None:
-            rewrite_report(config, on_step=bars)
+        if is_tagging_run(Path(config.output_dir)):
+            write_tagging_report(Path(config.output_dir), on_step=bars)
     twin = found[TWIN]
     rows = [(TWIN, f"{twin['f1']:.2%}", f"entity F1; chosen on validation: {twin['setting']}")]
     if "model" in found:

@@ -1,19 +1,26 @@
 """`lexical-sae tag MODEL TEXT...`: names in texts, in colour, and why."""
 
 import json
+from contextlib import nullcontext
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from splade.scripts.console import console, errors_as_sentences
+from splade.scripts.corpus import progress_beside
 
 if TYPE_CHECKING:  # imported late, so that --help does not wait for torch
     from collections.abc import Sequence
 
     from splade.data.tagged_sentence import TaggedSentence
     from splade.models.lexical_sae import LexicalSAE
+
+FEW = 50
+"""So many texts are tagged before a bar could be seen."""
 
 
 def tag(
@@ -25,7 +32,12 @@ def tag(
     why: Annotated[str | None, typer.Option(help="Explain the tag of this word; by default nothing.")] = None,
     contrast: Annotated[str | None, typer.Option(help="With --why: not this tag, as in --contrast B-LOC.")] = None,
     method: Annotated[str, typer.Option(help="With --why: dla, path or leave_one_out.")] = "dla",
-    top: Annotated[int, typer.Option(help="With --why or --html: words to show.", min=1)] = 8,
+    top: Annotated[int, typer.Option(help="With --why: words to show.", min=1)] = 8,
+    flip: Annotated[
+        str | None, typer.Option(help="Find the fewest words without which this word gets another tag, with proof.")
+    ] = None,
+    to: Annotated[str | None, typer.Option(help="With --flip: this other tag; by default any.")] = None,
+    seconds: Annotated[float, typer.Option(help="With --flip: time for each of the two searches.", min=0.1)] = 10.0,
     topk: Annotated[int | None, typer.Option(help="Let each position use only its k strongest words.", min=1)] = None,
     conll: Annotated[
         str | None, typer.Option(help="Print words and tags in columns, in the scheme IOB1, IOB2 or BIOES.")
@@ -38,6 +50,8 @@ def tag(
     Example: lexical-sae tag results/ner/conll2003/model "Acme moved from Oslo to Berlin"
 
     Why not a place: lexical-sae tag MODEL "Acme moved to Oslo" --why Acme --contrast B-LOC
+
+    What it hangs on: lexical-sae tag MODEL "Acme moved to Oslo" --flip Acme --to B-LOC
     """
     if bool(texts) == (file is not None):
         raise ValueError("give either texts, each in quotes, or --file with words in a column")
@@ -45,13 +59,20 @@ def tag(
         raise ValueError("--json, --conll and --html each say how to show the tags; give one of them")
     if contrast is not None and why is None:
         raise ValueError(f"--contrast {contrast!r} asks why not that tag, of a word: name it with --why")
+    if to is not None and flip is None:
+        raise ValueError(f"--to {to!r} asks what would make a word that tag: name the word with --flip")
     loaded = _loaded(model, topk)
     from splade.inference.tagging import tag as tag_texts
+    from splade.progress import silent
+    from splade.scripts.ner_report import write_sentences
 
     given = _sentences(file) if file is not None else list(texts or [])
-    found = tag_texts(loaded, given)
-    if html is not None:
-        typer.echo(f"written to {_write_page(loaded, given, found, html)}")
+    with progress_beside() if len(given) > FEW else nullcontext() as bars:
+        on_step = bars or silent
+        found = tag_texts(loaded, given, on_step=on_step)
+        page = None if html is None else write_sentences(loaded, given, found, html, on_step)
+    if page is not None:
+        typer.echo(f"written to {page}")
     elif conll is not None:
         _print_columns(found, conll)
     elif as_json:
@@ -60,7 +81,11 @@ def tag(
     else:
         _print_coloured(loaded, found)
     if why is not None:
-        _explain(loaded, given, found, (why, contrast, method, top))
+        number, word = _place(found, why)
+        _explain(loaded, given[number], word, (contrast, method, top), as_json=as_json)
+    if flip is not None:
+        number, word = _place(found, flip)
+        _find_flip(loaded, given[number], word, (to, seconds), as_json=as_json)
 
 
 def _loaded(folder: Path, topk: int | None) -> "LexicalSAE":
@@ -82,18 +107,13 @@ def _sentences(file: Path) -> "list[Sequence[str]]":
     return cast("list[Sequence[str]]", list(read_conll(file).column("tokens")))
 
 
-def _types(model: "LexicalSAE") -> list[str]:
-    from splade.data.tagging import parse_tag
-    from splade.models.lexical_sae import TAG
-
-    return sorted({parse_tag(name)[1] for name in model.labels[TAG]} - {""})
-
-
 def _print_coloured(model: "LexicalSAE", found: "Sequence[TaggedSentence]") -> None:
+    from splade.models.lexical_sae import TAG
     from splade.report.entities_terminal import entities_text
+    from splade.scripts.ner_report import types_of
 
     for sentence in found:
-        console.print(entities_text(sentence, _types(model)), soft_wrap=True)
+        console.print(entities_text(sentence, types_of(model.labels[TAG])), soft_wrap=True)
 
 
 def _print_columns(found: "Sequence[TaggedSentence]", scheme: str) -> None:
@@ -105,37 +125,52 @@ def _print_columns(found: "Sequence[TaggedSentence]", scheme: str) -> None:
         typer.echo()
 
 
-def _write_page(
-    model: "LexicalSAE", given: "Sequence[str | Sequence[str]]", found: "Sequence[TaggedSentence]", path: Path
-) -> Path:
-    from splade.files import write_text
-    from splade.inference.tag_explaining import explain_tags
-    from splade.report.tagging_html import ShownSentence, tagging_page
+def _place(found: "Sequence[TaggedSentence]", word: str) -> tuple[int, int]:
+    """The first text that has the word, and its place there."""
+    from splade.inference.tag_explaining import find_word
 
-    shown = [
-        ShownSentence(sentence, explain_tags(model, text, [entity.start for entity in sentence.entities]))
-        for text, sentence in zip(given, found, strict=True)
-    ]
-    return write_text(path, tagging_page("Names in text", shown, _types(model)))
+    has_it = [i for i, sentence in enumerate(found) if word.casefold() in map(str.casefold, sentence.words)]
+    number = has_it[0] if has_it else 0
+    return number, find_word(found[number], word)
 
 
 def _explain(
     model: "LexicalSAE",
-    given: "Sequence[str | Sequence[str]]",
-    found: "Sequence[TaggedSentence]",
-    asked: tuple[str, str | None, str, int],
+    text: "str | Sequence[str]",
+    word: int,
+    asked: tuple[str | None, str, int],
+    *,
+    as_json: bool,
 ) -> None:
-    """The panel of the first text that has the word."""
-    from splade.inference.tag_explaining import explain_tags, find_word
+    from splade.inference.tag_explaining import explain_tags
     from splade.report.explanation_terminal import explanation_panel
 
-    word, contrast, method, top = asked
-    has_it = [i for i, sentence in enumerate(found) if word.casefold() in map(str.casefold, sentence.words)]
-    number = has_it[0] if has_it else 0
-    (explanation,) = explain_tags(
-        model, given[number], [find_word(found[number], word)], contrast=contrast, method=method
-    )
-    console.print(explanation_panel(explanation, top))
+    contrast, method, top = asked
+    (explanation,) = explain_tags(model, text, [word], contrast=contrast, method=method)
+    if as_json:
+        typer.echo(explanation.to_json())
+    else:
+        console.print(explanation_panel(explanation, top))
+
+
+def _find_flip(
+    model: "LexicalSAE", text: "str | Sequence[str]", word: int, asked: tuple[str | None, float], *, as_json: bool
+) -> None:
+    from splade.inference.reasons import find_reasons
+    from splade.inference.tagging import untagged_sentence
+    from splade.report.printable import shown
+    from splade.report.reasons_terminal import reasons_panel
+
+    to, seconds = asked
+    with Console(stderr=True).status("looking for the fewest words"):
+        # Only the clock stops the search: the number of sets is no limit that a person would set.
+        found = find_reasons(model, text, to, max_nodes=10**9, seconds=seconds, word=word)
+    written = untagged_sentence(text).words[word]
+    if as_json:
+        typer.echo(json.dumps({"word": written, **asdict(found)}))
+    else:
+        console.print(Text(f"{shown(written)}, word {word} of the text, by itself:", style="dim"))
+        console.print(reasons_panel(found))
 
 
 if __name__ == "__main__":

@@ -3,32 +3,43 @@
 from collections.abc import Iterable
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from splade.data.batches import Batch
 from splade.models.lexical_sae import LexicalSAE
 
+REACH = 10
+"""The cut is looked for among so many times the wanted words of each sample; weaker ones need not be kept."""
+
+
+def open_about(model: LexicalSAE, batches: Iterable[Batch], words_per_text: int) -> None:
+    """`open_about_each` for whole texts: what counts of a word is its greatest logit in a text."""
+    device = model.gate.closed.device
+    found = (model.max_logits(batch.input_ids.to(device), batch.attention_mask.to(device)) for batch in batches)
+    open_about_each(model, found, words_per_text)
+
 
 @torch.no_grad()
-def open_about(model: LexicalSAE, batches: Iterable[Batch], words_per_text: int) -> None:
-    """Shift all words' logits by one number so that on average `words_per_text` words of these texts are open.
+def open_about_each(model: LexicalSAE, samples: Iterable[Float[Tensor, "N V"]], words: int) -> None:
+    """Shift all words' logits by one number so that on average so many words of each sample are open.
 
-    One shift for all words keeps their order: what the backbone finds most fitting opens first.
+    A sample is whatever a head decides on, a text or a position: `samples` gives the logits of some at a time, as
+    `Task.encode(model, rows).logits` does. One shift for all words keeps their order: what the backbone finds most
+    fitting opens first. They should come from a generator: the model is put in evaluation mode here.
     """
     if model.gate.offset is None:
         raise ValueError("calibration moves the gate's offset; set model.gate.offset to true")
     model.eval()
-    device = next(model.parameters()).device
-    tops, texts = [], 0
-    for batch in batches:
-        greatest = model.max_logits(batch.input_ids.to(device), batch.attention_mask.to(device))
-        can_open = greatest.masked_fill(model.gate.closed, -torch.inf)
-        # The cut lies among the strongest words of each text; the rest need not be kept.
-        tops.append(can_open.topk(min(10 * words_per_text, can_open.shape[1]), dim=1).values.flatten().cpu())
-        texts += len(batch.rows)
-    if texts == 0:
-        raise ValueError("calibration needs at least one text")
+    tops, count = [], 0
+    for logits in samples:
+        can_open = logits.masked_fill(model.gate.closed, -torch.inf)
+        tops.append(can_open.topk(min(REACH * words, can_open.shape[1]), dim=1).values.flatten().cpu())
+        count += len(logits)
+    if count == 0:
+        raise ValueError("calibration needs at least one text, or one position with a tag")
     strongest = torch.cat(tops)
     # Closed words are at -inf: where fewer words exist than are wanted, all of them open.
     ranked = strongest[strongest.isfinite()].sort(descending=True).values
-    cut = ranked[min(words_per_text * texts, len(ranked) - 1)]
+    cut = ranked[min(words * count, len(ranked) - 1)]
     model.gate.offset.fill_(float(model.gate.thresholds().mean() - cut))

@@ -28,7 +28,7 @@ from splade.data.batches import length_buckets, shuffled_buckets
 from splade.models.lexical_sae import LexicalSAE
 from splade.progress import OnStep, Step, silent
 from splade.training.batch_size import MicroBatches, automatic_size
-from splade.training.calibrate import open_about
+from splade.training.calibrate import open_about_each
 from splade.training.criterion import NOTHING, Criterion, PieceLoss
 from splade.training.lr_range import as_found, lr_range_test
 from splade.training.optim import Optimiser, ParameterGroup, at_rate, centralise_gradients
@@ -146,8 +146,8 @@ class Trainer:
         settings = self.settings
         if settings.calibrated_start is not None:
             chosen = np.random.default_rng(self.seed).permutation(len(self.train.texts))[:CALIBRATION_TEXTS].tolist()
-            batches = [self.train.texts.batch(rows) for rows in MicroBatches(32).split(chosen)]
-            open_about(self.model, batches, round(settings.calibrated_start * settings.active_target))
+            samples = (self.train.encode(self.model, rows).logits for rows in MicroBatches(32).split(chosen))
+            open_about_each(self.model, samples, round(settings.calibrated_start * settings.active_target))
         if settings.batch_size is None:
             self.micro = MicroBatches(self._fitting_size())
         rate = settings.learning_rate or self._found_rate()

@@ -5,6 +5,8 @@ environment.json       versions and seed
 history.jsonl          one record per line
 tensorboard/           the same for TensorBoard, where it is installed
 checkpoint/            see `splade.training.checkpoint`
+decisions.json         which test texts were got right
+evaluation.json        see `splade.evaluation.suite`
 results.json, report.html, model/
 """
 
@@ -43,11 +45,17 @@ logger = logging.getLogger(__name__)
 
 LOCK, CONFIG, ENVIRONMENT, HISTORY = ".lock", "resolved_config.yaml", "environment.json", "history.jsonl"
 RESULTS, REPORT, MODEL, CHECKPOINT = "results.json", "report.html", "model", "checkpoint"
-MADE_LATER = ("names.json", "baselines.json")
-"""What other commands write about a finished run."""
+DECISIONS, EVALUATION, NAMES, BASELINES = "decisions.json", "evaluation.json", "names.json", "baselines.json"
+MEASURED = (DECISIONS, EVALUATION, NAMES, BASELINES)
+"""What is written about a trained model."""
 TENSORBOARD = "tensorboard"
-MAY_DIFFER = ("output_dir", "experiment_name")
-"""Settings that name things only: a folder that was moved can be resumed."""
+MAY_DIFFER = (
+    *("output_dir", "experiment_name"),
+    *("evaluation.after_training", "evaluation.texts"),
+    *("datasets", "variants"),
+)
+"""Settings that change no training: names (a folder that was moved can be resumed), what is measured afterwards, and
+what is trained beside."""
 _HISTORY_LENGTH, _SECONDS = "history_length", "seconds"
 
 
@@ -219,7 +227,7 @@ class RunFolder:
         except (yaml.YAMLError, UnicodeDecodeError) as error:
             raise ValueError(f"{self.path / CONFIG} cannot be read ({error}); start in another output_dir") from error
         given = yaml.safe_load(yaml.safe_dump(dict(config)))
-        differing = [line for line in _differences(saved, given) if line.split(":")[0] not in MAY_DIFFER]
+        differing = [line for line in _differences(saved, given) if not _may_differ(line.split(":")[0])]
         if differing:
             raise ValueError(
                 f"{self.path} holds a run with other settings: {'; '.join(differing)}. "
@@ -254,7 +262,7 @@ def clear_run(path: str | Path, *, only: str) -> None:
         return
     lock = _Lock(folder)
     try:
-        for name in (*MADE_LATER, MODEL, CHECKPOINT, TENSORBOARD, HISTORY, RESULTS, REPORT, ENVIRONMENT, CONFIG):
+        for name in (*MEASURED, MODEL, CHECKPOINT, TENSORBOARD, HISTORY, RESULTS, REPORT, ENVIRONMENT, CONFIG):
             left = folder / name
             if left.is_dir() and not left.is_symlink():
                 shutil.rmtree(left)
@@ -338,6 +346,10 @@ def _differences(saved: Any, given: Any, place: str = "") -> list[str]:
             for line in _differences(saved.get(key, absent), given.get(key, absent), f"{prefix}{key}")
         ]
     return [] if saved == given else [f"{place}: {saved!r} -> {given!r}"]
+
+
+def _may_differ(place: str) -> bool:
+    return any(place == name or place.startswith(f"{name}.") for name in MAY_DIFFER)
 
 
 def _strict(value: Any) -> Any:

@@ -288,15 +288,15 @@ def test_contributions_predict_the_effect_where_no_hidden_unit_switches():
     assert switched.largest_surprise > 1e-6
 
 
-def test_tags_have_effects_too_token_by_token():
+def test_tags_have_effects_too_word_by_word():
     model = open_model()
     effect, _ = effect_of(model, ["film"], replace(DATA, labels=None), head="tag")
-    tokens = sum(len(model.tokenizer(text, add_special_tokens=False)["input_ids"]) for text in TEXTS)
-    assert effect.decisions == tokens
-    assert 0 < effect.touched <= tokens
+    words = sum(len(text.split()) for text in TEXTS)
+    assert effect.decisions == words
+    assert 0 < effect.touched <= words
     assert effect.strongest_after == 0
     assert effect.accuracy_before is None
-    with pytest.raises(ValueError, match="decides on tokens"):
+    with pytest.raises(ValueError, match="decides on words"):
         effect_of(model, ["film"], head="tag")
 
 

@@ -260,14 +260,15 @@ def test_scores_do_not_depend_on_the_batch_size(model, texts):
 
 
 def flat(scores: dict) -> dict:
-    nested = {k: flat(v) if isinstance(v, dict) else {"": v} for k, v in scores.items()}
+    parts = {k: dict(enumerate(v)) if isinstance(v, tuple) else v for k, v in scores.items()}
+    nested = {k: flat(v) if isinstance(v, dict) else {"": v} for k, v in parts.items()}
     return {f"{k}.{name}": value for k, inner in nested.items() for name, value in inner.items()}
 
 
 def test_progress_is_told_and_results_are_plain(model, texts):
     steps = []
     scores = measure_names(model, texts, limit=3, on_step=steps.append)
-    assert {step.task for step in steps} == {"reading texts", "reading edited texts"}
+    assert {step.task for step in steps} == {"reading texts", "reading edited texts", "where words are written"}
     assert steps[-1].done == steps[-1].total
     assert json.loads(json.dumps(scores.as_dict()))["delete"]["passed"]["count"] > 0
 

@@ -1,9 +1,11 @@
+import copy
 from itertools import chain, combinations
 
 import pytest
 import torch
 
 from splade.inference import explain, find_reasons
+from splade.inference.tag_explaining import explain_tags
 from splade.models.config import ModelConfig
 from tests import tiny
 
@@ -22,15 +24,15 @@ def model():
     return made
 
 
-def label_with(model, kept):
-    """The label that the head gives to (dimension, strength) pairs."""
-    head = model.head()
+def label_with(model, kept, name="classify"):
+    """The label that a head gives to (dimension, strength) pairs."""
+    head = model.head(name)
     vector = torch.zeros(len(model.dimensions), dtype=torch.float64)
     for dimension, strength in kept:
         vector[dimension] = strength
     hidden = (vector @ head.word_vectors.double() + head.hidden_bias.double()).relu()
     logits = hidden @ head.class_weights.double().T + head.class_bias.double()
-    return model.labels["classify"][int(logits.argmax())]
+    return model.labels[name][int(logits.argmax())]
 
 
 @pytest.mark.parametrize("text", TEXTS)
@@ -88,3 +90,68 @@ def test_what_cannot_be_asked_is_refused(model):
         find_reasons(model, ["good"])
     with pytest.raises(ValueError, match="BcosHead is not piecewise linear"):
         find_reasons(tiny.model(ModelConfig(gate="drelu", head="bcos")), "good")
+
+
+@pytest.fixture(scope="module")
+def tagger():
+    """The same with shape features, and a head that is not sure of `O`."""
+    made = tiny.model(ModelConfig.model_validate({"gate": "drelu", "shapes": {}}))
+    with torch.no_grad():
+        made.head("tag").hidden_bias.normal_(std=0.05)
+    closed = torch.ones(len(made.dimensions), dtype=torch.bool)
+    closed[20:28] = False
+    closed[made.shapes.first :] = False
+    made.gate.close(closed)
+    return made
+
+
+@pytest.mark.parametrize("word", range(5))
+@pytest.mark.parametrize("to", [None, "I-PER"])
+def test_what_a_tag_hangs_on_is_what_exhaustive_search_finds(tagger, word, to):
+    sentence = ["The", "Muslim", "BANK", "was", "boring"]
+    (why,) = explain_tags(tagger, sentence, [word])
+    if why.label == to:
+        with pytest.raises(ValueError, match=f"'{sentence[word]}' already gets the label"):
+            find_reasons(tagger, sentence, to, word=word)
+        return
+    found = find_reasons(tagger, sentence, to, word=word)
+    place = {tagger.dimensions[i].name: i for i in range(len(tagger.dimensions))}
+    words = {one.word: (place[one.word], one.strength) for one in why.words}
+    assert (found.label, found.num_words, found.to) == (why.label, len(words), to)
+    assert found.probability == pytest.approx(why.probability, abs=1e-5)
+    subsets = list(chain.from_iterable(combinations(words, size) for size in range(len(words) + 1)))
+
+    def label_of(kept):
+        return label_with(tagger, [words[one] for one in kept], "tag")
+
+    wanted = {to} if to else set(tagger.labels["tag"]) - {why.label}
+    flips = [len(s) for s in subsets if label_of(set(words) - set(s)) in wanted]
+    if flips:
+        assert found.flip.is_minimal
+        assert len(found.flip.words) == min(flips)
+        assert label_of(set(words) - set(found.flip.words)) == found.flip.label
+    else:
+        assert found.flip.is_impossible
+    assert len(found.enough.words) == min(len(s) for s in subsets if label_of(s) == why.label)
+
+
+def test_a_tag_that_only_a_capital_gives_hangs_on_it(tagger):
+    made = copy.deepcopy(tagger)
+    head = made.head("tag")
+    at = next(i for i in range(len(made.dimensions)) if made.dimensions[i].name == "is capitalised")
+    with torch.no_grad():
+        head.word_vectors[at] = 50 * (head.class_weights[3] - head.class_weights[0])
+    found = find_reasons(made, "Bank", word=0)
+    assert found.label == "B-LOC"
+    assert found.flip.words == ("is capitalised",)
+    assert found.flip.is_minimal
+    assert "is capitalised" not in find_reasons(made, "bank", word=0).flip.words
+
+
+def test_a_word_that_is_not_there_or_cannot_be_read_has_no_reasons(tagger):
+    with pytest.raises(ValueError, match="there is no word 3; the sentence has 2 words"):
+        find_reasons(tagger, "good film", word=3)
+    with pytest.raises(ValueError, match="tokenises to nothing"):
+        find_reasons(tagger, ["\u200b", "film"], word=0)
+    with pytest.raises(ValueError, match="to 'B-ORG' is not a label"):
+        find_reasons(tagger, "good film", "B-ORG", word=0)

@@ -23,7 +23,7 @@ def test_every_figure_of_a_run_has_a_chart_and_each_term_its_own():
     titles = [curve.title for curve in training_curves(records)]
     assert titles == [
         "Cross-entropy",
-        "Active words per text",
+        "Active words",
         "Multipliers",
         "Term: own words",
         "Term: completeness kl",

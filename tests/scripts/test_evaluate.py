@@ -6,6 +6,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from splade.models.persistence import save_pretrained
+from splade.report.evaluation_figures import evaluation_figures
 from splade.scripts import evaluate as script
 from tests import tiny
 from tests.evaluation.corpora import TEXTS
@@ -46,6 +47,9 @@ def test_a_file_is_measured_in_one_line(run, folder, reviews):
     assert found["texts"] == 7
     assert found["data"] == str(reviews)
     assert found["performance"]["accuracy"]["count"] == 7
+    headings = [heading for heading, rows in evaluation_figures(found) if rows]
+    assert headings[0] == f"How well does it decide? On 7 texts of {reviews}"
+    assert len(headings) == 5, "a page can show all that was written"
     # Three texts of the seven are negative; they count as the model numbers its classes.
     assert [own["texts"] for own in found["performance"]["classes"]] == [4, 0, 3]
 

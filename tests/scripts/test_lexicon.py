@@ -99,5 +99,5 @@ def test_a_file_needs_no_labels(run, folder, tmp_path, lines):
 
 
 def test_columns_beside_a_named_set_are_refused(run, folder):
-    with pytest.raises(ValueError, match="are for --file"):
+    with pytest.raises(ValueError, match="are for files"):
         run("lexicon", folder, "--data", "sst2", "--text-column", "x")

@@ -1,4 +1,6 @@
 import json
+import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,8 @@ from splade.runs import Watchers
 from splade.scripts import run_ner as command
 from splade.scripts import tag as tag_command
 from splade.scripts.ner_pipeline import run_dense_tagger, run_ner
-from splade.scripts.ner_report import rewrite_report
+from splade.scripts.ner_report import write_tagging_report
+from splade.scripts.report import write_report
 from splade.training.loop import Interrupted
 from tests import tiny
 from tests.inference.test_tag_explaining import TEXT
@@ -84,6 +87,69 @@ def test_the_page_shows_entities_scores_and_reasons(finished):
     assert "<script" not in page
 
 
+def test_report_shows_scores_by_type_curves_shapes_reasons_and_settings(finished, tmp_path):
+    config, results = finished
+    written, missing = write_report(place_of(config), tmp_path / "page.html", texts=4)
+    page = written.read_text()
+    assert missing == [line for line in missing if "baselines.json" in line]
+    assert re.findall(r'<section id="(\w+)">', page) == [
+        "training",
+        "shapes",
+        "settings",
+        *(["missing"] if missing else []),
+    ]
+    assert 'class="entity c0">Bank<small>ORG</small>' in page
+    assert page.count("<article>") == 4
+    for told in (
+        "F1 against active words per position",
+        "entity F1, strict",
+        "Cross-entropy",
+        "experiment_name: capitals",
+    ):
+        assert told in page
+    for name in config.model.shapes.names:
+        assert f"<i>{name}</i>" in page
+    assert f"{results['test']['words']} words with exactly the right tag" in page
+    assert "<script" not in page
+
+
+def test_a_report_of_several_seeds_gives_their_mean(finished, tmp_path):
+    config, results = finished
+    shutil.copytree(place_of(config), tmp_path / "seed-0")
+    shutil.copy(place_of(config) / "resolved_config.yaml", tmp_path)
+    interval = {"mean": 0.9, "low": 0.8, "high": 1.0, "count": 2}
+    mean = {"f1": interval, "active_words": interval}
+    (tmp_path / "results.json").write_text(json.dumps({"runs": [results, results], "mean": mean}))
+    page = write_report(tmp_path, texts=0)[0].read_text()
+    assert "Mean of 2 seeds" in page
+    assert "80.00% to 100.00%" in page
+    assert "<article>" not in page
+
+
+def test_a_report_without_model_or_data_says_so_and_shows_the_rest(finished, tmp_path):
+    config, _ = finished
+    shutil.copytree(place_of(config), tmp_path / "run", ignore=shutil.ignore_patterns("model"))
+    (tmp_path / "run" / "history.jsonl").unlink()
+    written, missing = write_report(tmp_path / "run")
+    page = written.read_text()
+    assert any("There are no sentences" in line for line in missing)
+    assert any("There is no history.jsonl" in line for line in missing)
+    assert "entity F1, strict" in page
+    assert "There are no sentences" in page
+
+
+def test_a_page_that_cannot_be_written_does_not_spoil_the_run(finished, monkeypatch):
+    def refuse(*_, **__):
+        raise OSError("disk full")
+
+    monkeypatch.setattr("splade.scripts.ner_pipeline.write_tagging_report", refuse)
+    notes = []
+    config, results = finished
+    again = run_ner(config, resume=True, device="cpu", watchers=Watchers(on_note=notes.append))
+    assert again == json.loads(json.dumps(results))
+    assert any("disk full" in note and f"lexical-sae report {config.output_dir}" in note for note in notes)
+
+
 def test_an_interrupted_run_ends_as_an_uninterrupted_one_does(place, finished):
     _, whole = finished
     config, seen = settings(place, place / "stopped"), []
@@ -106,7 +172,7 @@ def test_the_dense_twin_is_told_of_capitals_too_and_stands_beside_the_model(fini
     assert found["dense twin"]["f1"] > 0.95
     assert found["model"]["f1"] == results["test"]["f1"]
     assert found["difference in sentences that are right"]["count"] == found["test_sentences"] == 24
-    page = rewrite_report(config).read_text()
+    page = write_tagging_report(place_of(config))[0].read_text()
     assert "dense twin: F1" in page
 
 
@@ -152,6 +218,18 @@ def test_tag_says_why_and_writes_a_page(saved, capsys, tmp_path):
     assert 'class="entity' in page
 
 
+def test_tag_finds_what_a_tag_hangs_on(saved, capsys):
+    tag_command.tag(saved, [TEXT], as_json=True, flip="muslim")
+    sentence, found = map(json.loads, capsys.readouterr().out.strip().splitlines())
+    assert found["word"] == "Muslim"
+    assert found["flip"]["is_minimal"] or found["flip"]["at_least"] >= 1
+    assert sentence["words"][1] == "Muslim"
+    tag_command.tag(saved, [TEXT], flip="muslim", to=found["flip"]["label"])
+    printed = capsys.readouterr().out
+    assert "Muslim, word 1 of the text, by itself" in printed
+    assert found["flip"]["label"] in printed
+
+
 def test_tag_reads_a_file_and_caps_words(saved, place, capsys):
     tag_command.tag(saved, file=place / "test.txt", as_json=True, topk=1)
     lines = capsys.readouterr().out.strip().splitlines()
@@ -164,6 +242,8 @@ def test_tag_reads_a_file_and_caps_words(saved, place, capsys):
     [
         ({}, "give either texts"),
         ({"texts": ["a"], "contrast": "O"}, "name it with --why"),
+        ({"texts": ["a"], "to": "O"}, "name the word with --flip"),
+        ({"texts": ["a"], "flip": "b"}, "'b' is no word of the sentence"),
         ({"texts": ["a"], "as_json": True, "conll": "IOB2"}, "give one of them"),
         ({"texts": ["a"], "conll": "BILOU"}, "tag scheme 'BILOU' is unknown"),
         ({"texts": ["a"], "why": "b"}, "'b' is no word of the sentence"),

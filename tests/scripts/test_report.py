@@ -32,11 +32,28 @@ def test_a_finished_run_is_shown_whole(finished):
     page = (finished / "report.html").read_text()
     assert sections(page) == ["figures", "training", "lexicons", "texts", "frontier", "settings"]
     assert "report.html" in output.replace("\n", "")
-    for told in ("87.5%", "96.5%", "model +7.5% (+5.0% to +10.0%)", "torch", "texts.csv", "Report of a run"):
+    for told in (
+        "On 500 texts of texts.csv",
+        "62.5% (60.0% to 65.0%)",
+        "without the top word",
+        "87.5%",
+        "96.5%",
+        "model +7.5% (+5.0% to +10.0%)",
+        "torch",
+        "texts.csv",
+        "Report of a run",
+    ):
         assert told in page
     assert page.count("<article>") == 4
     assert page.count("✓ right") == 2
     assert page.count("✗ wrong") == 2
+
+
+def test_the_page_of_several_experiments_is_not_overwritten(bare):
+    write(bare, "results.json", {"experiment": "films", "is_paired": True, "runs": []})
+    with pytest.raises(ValueError, match="holds several experiments; give the folder of one of them"):
+        run(bare)
+    assert not (bare / "report.html").exists()
 
 
 def test_the_same_run_gives_the_same_report(finished, tmp_path):
@@ -50,7 +67,15 @@ def test_what_a_run_lacks_is_said(bare):
     output = run(bare)
     page = (bare / "report.html").read_text()
     assert sections(page) == ["settings", "missing"]
-    for name in ("results.json", "names.json", "baselines.json", "history.jsonl", "environment.json", "model"):
+    for name in (
+        "results.json",
+        "evaluation.json",
+        "names.json",
+        "baselines.json",
+        "history.jsonl",
+        "environment.json",
+        "model",
+    ):
         assert f"There is no {name}" in page
         assert f"There is no {name}" in output
 
@@ -58,7 +83,7 @@ def test_what_a_run_lacks_is_said(bare):
 @pytest.mark.parametrize(
     "text", ["{", "[]", '{"test": 1}', "null", "\udcff"], ids=["torn", "list", "odd", "null", "bytes"]
 )
-@pytest.mark.parametrize("name", ["results.json", "names.json", "baselines.json"])
+@pytest.mark.parametrize("name", ["results.json", "evaluation.json", "names.json", "baselines.json"])
 def test_a_damaged_file_is_said_and_the_rest_is_shown(finished, name, text):
     (finished / name).write_bytes(text.encode("utf-8", "surrogateescape"))
     (finished / "model").unlink()

@@ -3,11 +3,10 @@ import json
 import pytest
 import torch
 
-from splade import pipelines
 from splade.config.load import build_config
 from splade.data import load_text_dataset
 from splade.models.dense import DenseClassifier
-from splade.pipelines import compare_again, run_baselines, run_experiment
+from splade.pipelines import compare_again, run_baselines, run_experiment, yardsticks
 from splade.training.baselines import dense_twin, tfidf_baseline
 from tests import tiny
 from tests.tiny import BAD, GOOD
@@ -89,7 +88,7 @@ def test_a_new_model_is_compared_with_yardsticks_that_are_not_trained_again(sett
     both = run_baselines(config, "cpu", dense_rates=())
     path = tmp_path / "run" / "baselines.json"
     path.write_text(json.dumps(alone))
-    monkeypatch.setattr(pipelines, "tfidf_baseline", lambda _: pytest.fail("a yardstick was trained"))
+    monkeypatch.setattr(yardsticks, "tfidf_baseline", lambda _: pytest.fail("a yardstick was trained"))
     found = compare_again(config, "cpu")
     assert found == json.loads(path.read_text())
     assert found["difference"] == both["difference"]

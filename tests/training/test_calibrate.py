@@ -1,9 +1,11 @@
 import pytest
 import torch
 
+from splade.data import TaggedSplit
 from splade.data.batches import tokenise
 from splade.models.config import ModelConfig
-from splade.training.calibrate import open_about
+from splade.training.calibrate import open_about, open_about_each
+from splade.training.tagging import positions
 from tests import tiny
 from tests.tiny import BAD, GOOD
 
@@ -28,6 +30,29 @@ def test_calibration_opens_the_wanted_number_of_words(wanted, others):
     assert active.sum(-1).float().mean().item() == pytest.approx(wanted, abs=0.5)
 
 
+SENTENCES = (("The", "good", "film", "was", "boring"), ("Dogs", "play", "."), ("a", "very", "awful", "plot")) * 8
+TAGGED = TaggedSplit(SENTENCES, tuple(("B-PER",) + ("O",) * (len(words) - 1) for words in SENTENCES))
+
+
+@pytest.mark.parametrize("wanted", [3, 10])
+@pytest.mark.parametrize("shapes", [None, {}], ids=["words", "with shapes"])
+def test_for_tags_the_wanted_number_opens_at_each_labelled_position(wanted, shapes):
+    model = anchored_model(shapes=shapes)
+    task, rows = positions(model.tokenizer, TAGGED, model.labels["tag"], 16, model.shapes)
+    some = list(range(len(rows.texts)))
+    open_about_each(model, (task.encode(model, part).logits for part in (some[:5], some[5:])), wanted)
+    with torch.no_grad():
+        active = task.encode(model, some).gate.gate_mask > 0
+    assert len(active) == task.samples(some) == 96
+    assert active.sum(-1).float().mean().item() == pytest.approx(wanted, abs=0.5)
+    batch = task.texts.batch(some)
+    open_about(model, [batch], wanted)
+    with torch.no_grad():
+        fewer = task.encode(model, some).gate.gate_mask > 0
+    # The words of a sentence are those of all its positions: as many per sentence are far fewer at each.
+    assert fewer.sum(-1).float().mean().item() < 0.8 * wanted
+
+
 def test_calibration_needs_an_offset_to_move():
     with pytest.raises(ValueError, match="set model.gate.offset to true"):
         open_about(tiny.model(), [], 10)
@@ -36,3 +61,5 @@ def test_calibration_needs_an_offset_to_move():
 def test_calibration_without_texts_is_refused():
     with pytest.raises(ValueError, match="at least one text"):
         open_about(anchored_model(), [], 10)
+    with pytest.raises(ValueError, match="one position with a tag"):
+        open_about_each(anchored_model(), iter([]), 10)

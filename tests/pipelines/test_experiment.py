@@ -12,7 +12,7 @@ from splade.training import run_folder
 from splade.training.loop import Interrupted
 from tests import tiny
 from tests.evaluation.corpora import TEXTS
-from tests.tiny import BAD, GOOD
+from tests.pipelines.experiments import tiny_settings
 from tests.training.tensorboard import drawn, installed
 
 SPLIT = TextSplit(tuple(f"{text} {i}" for i in range(30) for text in TEXTS[:5]), (0, 1, 2) * 50)
@@ -20,13 +20,7 @@ SPLIT = TextSplit(tuple(f"{text} {i}" for i in range(30) for text in TEXTS[:5]),
 
 @pytest.fixture
 def settings(tmp_path):
-    rows = [f"{text} {i},{label}" for i in range(12) for texts, label in ((GOOD, 1), (BAD, 0)) for text in texts]
-    (tmp_path / "reviews.csv").write_text("\n".join(["text,label", *rows]) + "\n")
-    return {
-        "data": {"dataset_name": str(tmp_path / "reviews.csv")},
-        "model": {"name": str(tiny.saved_encoder(tmp_path / "encoder")), "max_length": 16},
-        "training": {"max_epochs": 2, "batch_size": 16},
-    }
+    return {**tiny_settings(tmp_path), "evaluation": {"after_training": False}}
 
 
 @pytest.mark.parametrize("parts", [{"pool": "max"}, {"pool": "attention"}, {"head": "bcos"}], ids=str)

@@ -1,0 +1,183 @@
+"""Every explainer on every text, on every ground.
+
+1. Texts are drawn by lot and read one by one; each explainer scores each text, once per seed where it draws.
+2. The scores meet the grounds: known effects of removal, deletion from the text, marks that people made.
+3. What each explanation cost is kept beside, without what the prediction had cost already.
+"""
+
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from splade.data.batches import tokenise
+from splade.data.rationales import Rationale, RationaleTexts
+from splade.data.words import lay_out, word_spans
+from splade.evaluation.arena.attribution import DIRECT
+from splade.evaluation.arena.case import Case, Scores, drawn_rows, read_case
+from splade.evaluation.arena.chance import Chance
+from splade.evaluation.arena.cost import peak_megabytes, timed
+from splade.evaluation.arena.deletion import DeletionGround
+from splade.evaluation.arena.explainer import Explainer, Told
+from splade.evaluation.arena.figures import Figures
+from splade.evaluation.arena.gradients import GRADIENT
+from splade.evaluation.arena.line_up import line_up
+from splade.evaluation.arena.plausibility import PlausibilityGround, marked_words
+from splade.evaluation.arena.removal import RemovalGround
+from splade.evaluation.arena.results import ArenaResults, Card, Cost, RationaleResult, check
+from splade.evaluation.arena.settings import ArenaSettings
+from splade.inference.labels import labels_of
+from splade.models.lexical_sae import LexicalSAE
+from splade.progress import OnStep, Step, silent
+
+CONTROL = Chance().name
+PREDICTION = "prediction"
+
+
+def compare_explainers(
+    model: LexicalSAE,
+    texts: Sequence[str],
+    rationales: Sequence[RationaleTexts] = (),
+    settings: ArenaSettings = ArenaSettings(),
+    on_step: OnStep = silent,
+) -> ArenaResults:
+    """All explainers on texts that nothing was chosen on, and beside the rationales of other texts if some are given.
+
+    Example: `compare_explainers(model, load_text_dataset("sst2").test.texts).removal["shapley"].spearman`
+    """
+    started = time.perf_counter()
+    model.eval()
+    labels = labels_of(model)
+    explainers, left_out = line_up(model, settings)
+    panel = _Panel(explainers, settings)
+    removal = RemovalGround(settings.fractions, CONTROL, settings.seed)
+    deletion = DeletionGround(settings.fractions, CONTROL, settings.seed)
+    in_logits = {explainer.name: explainer.is_in_logits for explainer in explainers}
+    rows, count, worst_gap = drawn_rows(len(texts), settings.texts, settings.seed), 0, 0.0
+    for done, row in enumerate(rows, start=1):
+        case, milliseconds = timed(lambda row=row: read_case(model, row, texts[row]))
+        if case.num_active and case.num_written:
+            panel.costs.add(row, {PREDICTION: [{"ms": milliseconds}]})
+            told = panel.ask(case, with_memory=count < settings.memory_texts)
+            removal.update(case, _active(told), in_logits)
+            deletion.update(case, _written(case, told))
+            worst_gap = max(worst_gap, gradient_gap(case, told))
+            count += 1
+        on_step(Step("explaining texts", done, len(rows)))
+    if not count:
+        raise ValueError(f"none of {len(rows)} texts has a word that is active; give other texts or another model")
+    scores = removal.result()
+    return ArenaResults(
+        texts=count,
+        texts_without_words=len(rows) - count,
+        labels=labels,
+        seed=settings.seed,
+        seeds=settings.seeds,
+        explainers={one.name: Card(one.about, one.is_drawn) for one in explainers},
+        left_out=left_out,
+        removal=scores,
+        deletion=deletion.result(),
+        rationales={one.name: _beside_people(model, one, panel, settings, on_step) for one in rationales},
+        cost={one.name: panel.cost(one.name) for one in explainers},
+        prediction_milliseconds=panel.costs.mean(PREDICTION, "ms"),
+        checks=check(scores, CONTROL, worst_gap),
+        seconds=round(time.perf_counter() - started, 1),
+    )
+
+
+class _Panel:
+    """The explainers, and what asking them has cost."""
+
+    def __init__(self, explainers: Sequence[Explainer], settings: ArenaSettings) -> None:
+        self.explainers, self.settings = explainers, settings
+        self.costs = Figures(settings.seed)
+
+    def ask(self, case: Case, *, with_memory: bool = False) -> dict[str, list[Told]]:
+        """What each says of a text, once per seed; the cost is kept."""
+        told, costs = {}, {}
+        for one in self.explainers:
+            answers = [timed(lambda one=one, seed=seed: one.explain(case, seed)) for seed in self._seeds(one)]
+            told[one.name] = [answer for answer, _ in answers]
+            megabytes = peak_megabytes(lambda one=one: one.explain(case, self.settings.seed)) if with_memory else None
+            costs[one.name] = [{"ms": ms, "MB": math.nan if megabytes is None else megabytes} for _, ms in answers]
+        self.costs.add(case.row, costs)
+        return told
+
+    def asked_only(self, case: Case) -> dict[str, list[Told]]:
+        """What each says of a text whose cost is not counted."""
+        return {one.name: [one.explain(case, seed) for seed in self._seeds(one)] for one in self.explainers}
+
+    def cost(self, name: str) -> Cost:
+        """Of one explanation, over texts and seeds."""
+        return Cost(self.costs.mean(name, "ms"), self.costs.mean(name, "MB"))
+
+    def _seeds(self, explainer: Explainer) -> range:
+        first = self.settings.seed
+        return range(first, first + (self.settings.seeds if explainer.is_drawn else 1))
+
+
+def gradient_gap(case: Case, told: Mapping[str, Sequence[Told]]) -> float:
+    """How far direct attribution is from gradient x strength, relative to the sum of |contributions|."""
+    direct, slopes = told[DIRECT.name][0].active, told[GRADIENT.name][0].active
+    assert direct is not None
+    assert slopes is not None
+    gap = (direct - slopes * case.state.code.values).abs().max()
+    return float(gap / direct.abs().sum().clamp(min=1))
+
+
+def _active(told: Mapping[str, Sequence[Told]]) -> dict[str, list[Scores]]:
+    """Scores of active words, of those who have some."""
+    found = {name: [one.active for one in answers if one.active is not None] for name, answers in told.items()}
+    return {name: scores for name, scores in found.items() if scores}
+
+
+def _written(case: Case, told: Mapping[str, Sequence[Told]]) -> dict[str, list[Scores]]:
+    """Scores of the text's words, of everybody."""
+    return {name: [one.at_input(case).cpu() for one in answers] for name, answers in told.items()}
+
+
+@dataclass(frozen=True)
+class _Marked:
+    """A text, the words of it that people marked, and how much of the marks the model saw."""
+
+    row: int
+    text: str
+    words: frozenset[int]
+    share: float
+    """Of the words that the model saw."""
+    seen: float
+    """Share of the marked words of the whole text."""
+
+
+def _beside_people(
+    model: LexicalSAE, given: RationaleTexts, panel: _Panel, settings: ArenaSettings, on_step: OnStep
+) -> RationaleResult:
+    rows = drawn_rows(len(given), settings.rationale_texts, settings.seed)
+    marked = list(_marked(model, [(row, given.rationales[row]) for row in rows]))
+    if not marked:
+        raise ValueError(
+            f"of {len(rows)} texts of {given.name} the model saw none with marked and unmarked words; "
+            "take a model that reads longer texts (model.max_length)"
+        )
+    share = sum(one.share for one in marked) / len(marked)
+    ground = PlausibilityGround(share, CONTROL, settings.seed)
+    count = 0
+    for done, one in enumerate(marked, start=1):
+        case = read_case(model, one.row, one.text)
+        if case.num_active:
+            ground.update(case, one.words, _written(case, panel.asked_only(case)))
+            count += 1
+        on_step(Step(f"comparing with people ({given.name})", done, len(marked)))
+    seen = sum(one.seen for one in marked) / len(marked)
+    return RationaleResult(count, len(rows) - count, share, seen, ground.result())
+
+
+def _marked(model: LexicalSAE, numbered: Sequence[tuple[int, Rationale]]) -> Iterator[_Marked]:
+    """The texts of which the model saw marked words and others."""
+    for row, rationale in numbered:
+        (ids,) = tokenise(model.tokenizer, [rationale.text], model.max_length).ids
+        spans = lay_out(model.tokenizer, rationale.text, ids).word_spans
+        words = marked_words(spans, rationale)
+        if 0 < len(words) < len(spans):
+            whole = marked_words(list(word_spans(rationale.text)), rationale)
+            yield _Marked(row, rationale.text, words, len(words) / len(spans), len(words) / len(whole))

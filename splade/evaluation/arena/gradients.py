@@ -1,0 +1,76 @@
+"""Explainers that differentiate the head by the strengths of the active words.
+
+For two ReLU layers gradient x strength *is* direct attribution, so it is no explainer of its own here: the contest
+checks that the two agree. What takes part is the gradient alone, with its sign, and its average along a sampled path.
+"""
+
+from dataclasses import dataclass, replace
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from splade.circuits.sparse_code import SparseCode
+from splade.evaluation.arena.case import Case, Scores
+from splade.evaluation.arena.explainer import OfActiveWords, Told
+
+REFERENCE = "Sundararajan et al. 2017, arXiv:1703.01365"
+
+
+def gradient(case: Case, _seed: int) -> Scores:
+    """Slope of the explained number in the strength of each active word, with its sign."""
+    return _slopes(case, torch.ones(1, dtype=case.state.code.values.dtype))[0]
+
+
+def integrated_gradients(case: Case, steps: int) -> Scores:
+    """Strength x mean slope at `steps` points on the straight way from no words to the text (midpoint rule).
+
+    Sums to `explained(s) - explained(0)` up to the error of the sampling; `along_path` has none.
+    """
+    values = case.state.code.values
+    shares = (torch.arange(steps, dtype=values.dtype, device=values.device) + 0.5) / steps
+    return values * _slopes(case, shares).mean(0)
+
+
+def _slopes(case: Case, shares: Float[Tensor, " S"]) -> Float[Tensor, "S K"]:
+    """Slopes where every word has only a share of its strength, for several shares at once."""
+    code, count = case.state.code, len(shares)
+    points = (shares.to(code.values)[:, None] * code.values).detach()
+    with torch.enable_grad():
+        values = points.flatten().requires_grad_()
+        logits = case.model.head().read(_side_by_side(code, values, count)).logits
+        (slopes,) = torch.autograd.grad(case.explained(logits).sum(), values)
+    return slopes.reshape(count, -1)
+
+
+def _side_by_side(code: SparseCode, values: Float[Tensor, " K"], count: int) -> SparseCode:
+    """The words of one text `count` times, as so many texts, with these strengths."""
+    size = len(code.ids)
+    offsets = size * torch.arange(count + 1, device=code.ids.device)
+    return replace(
+        code, ids=code.ids.repeat(count), values=values, positions=code.positions.repeat(count), offsets=offsets
+    )
+
+
+GRADIENT = OfActiveWords(
+    "gradient", "slope of the logit in each word's strength, with its sign", gradient, is_in_logits=False
+)
+
+
+@dataclass(frozen=True)
+class SampledPath:
+    """Integrated gradients as they are made where there is no closed form."""
+
+    steps: int = 50
+    name: str = "integrated_gradients"
+    is_drawn: bool = False
+    is_in_logits: bool = True
+
+    @property
+    def about(self) -> str:
+        return f"integrated gradients from no words, {self.steps} steps"
+
+    def explain(self, case: Case, seed: int) -> Told:
+        """Scores at the bottleneck."""
+        del seed
+        return Told(active=integrated_gradients(case, self.steps))

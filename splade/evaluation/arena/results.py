@@ -1,0 +1,101 @@
+"""What a contest leaves: plain, frozen data with intervals, behind `faithfulness.json` and every view."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from splade.evaluation.arena.attribution import LEAVE_ONE_OUT
+from splade.evaluation.arena.deletion import DeletionScores
+from splade.evaluation.arena.plausibility import PlausibilityScores
+from splade.evaluation.arena.removal import RemovalScores
+from splade.evaluation.intervals import Interval
+
+SCHEMA_VERSION = 1
+ROUNDING = 1e-6
+
+
+@dataclass(frozen=True)
+class Card:
+    """Who an explainer is."""
+
+    about: str
+    is_drawn: bool
+    """Whether it was asked with several seeds."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of one explanation, beyond the prediction that it explains."""
+
+    milliseconds: Interval
+    """Of processor time, all threads together."""
+    megabytes: Interval
+    """Peak of resident memory; NaN where the system does not tell."""
+
+
+@dataclass(frozen=True)
+class Checks:
+    """What must hold if the contest measures what it says; every other rank is as found."""
+
+    leave_one_out_is_first: bool
+    """On single removals nobody is closer to the known effects than the known effects."""
+    random_is_last: bool
+    """On single removals nobody is below words drawn by lot, as far as the intervals tell."""
+    direct_minus_gradient_times_strength: float
+    """Greatest relative gap of the two, which are one number for two ReLU layers; for other heads it may be large."""
+
+
+@dataclass(frozen=True)
+class RationaleResult:
+    """Explainers beside people, on one set of texts."""
+
+    texts: int
+    left_out: int
+    """Texts where people marked nothing, or everything, of what the model saw."""
+    marked_share: float
+    """Share of the words that people mark; explainers choose as many."""
+    seen_share: float
+    """Share of the marked words that the model saw: the rest lay beyond its length limit."""
+    scores: dict[str, PlausibilityScores]
+
+
+@dataclass(frozen=True)
+class ArenaResults:
+    """Every explainer on every ground that it can stand on, by name."""
+
+    texts: int
+    texts_without_words: int
+    """Left out: nothing was active, or nothing was written."""
+    labels: tuple[str, ...]
+    seed: int
+    seeds: int
+    explainers: dict[str, Card]
+    left_out: tuple[str, ...]
+    removal: dict[str, RemovalScores]
+    deletion: dict[str, DeletionScores]
+    rationales: dict[str, RationaleResult]
+    cost: dict[str, Cost]
+    prediction_milliseconds: Interval
+    checks: Checks
+    seconds: float
+    schema_version: int = SCHEMA_VERSION
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return asdict(self)
+
+
+def check(removal: Mapping[str, RemovalScores], control: str, worst_gap: float) -> Checks:
+    """Whether the ground of known effects puts first and last whom it must."""
+    exact, drawn = removal[LEAVE_ONE_OUT.name], removal[control]
+    others = [scores for name, scores in removal.items() if name != LEAVE_ONE_OUT.name]
+    return Checks(
+        exact.error.mean <= ROUNDING and all(s.spearman.mean <= exact.spearman.mean + ROUNDING for s in others),
+        not any(_is_below(scores.spearman, drawn.spearman) for scores in others),
+        worst_gap,
+    )
+
+
+def _is_below(one: Interval, other: Interval) -> bool:
+    """Whether an interval lies wholly beneath another."""
+    return one.high is not None and other.low is not None and one.high < other.low

@@ -1,0 +1,38 @@
+"""A control for names: the same model with its lexical projection permuted.
+
+Every word gets the decoder row, the bias and the place in neighbourhoods of another word; encoder, gate and head stay.
+What then opens when "good" is written is a word drawn by lot. Names are noise in such a model, and a test of names that
+it passes is no test of names: the delete test asks where a strength comes from, whatever it is called, and stays high.
+"""
+
+import copy
+
+import torch
+from torch import nn
+
+from splade.models.layers.neighbourhood import NOBODY
+from splade.models.lexical_sae import LexicalSAE
+
+
+@torch.no_grad()
+def with_random_lexical_head(model: LexicalSAE, seed: int = 0) -> LexicalSAE:
+    """A copy of the model in which the words that may open have changed places by lot; split words stay."""
+    control = copy.deepcopy(model).eval()
+    decoder = control.backbone.decoder
+    size = len(decoder.weight)
+    may_move = ~control.gate.closed[:size].cpu()
+    if control.expander is not None:
+        may_move[control.expander.token_ids.cpu()] = False
+    words = may_move.nonzero().flatten()
+    drawn = words[torch.randperm(len(words), generator=torch.Generator().manual_seed(seed))]
+    # What word i was, word `becomes[i]` is now.
+    becomes = torch.arange(size).index_copy(0, words, drawn).to(decoder.weight.device)
+    comes_from = becomes.argsort()
+    # New parameters: the decoder shares its weight with the input embedding, which must not change.
+    decoder.weight = nn.Parameter(decoder.weight[comes_from].clone(), requires_grad=False)
+    if decoder.bias is not None:
+        decoder.bias = nn.Parameter(decoder.bias[comes_from].clone(), requires_grad=False)
+    if control.neighbourhood is not None:
+        table = control.neighbourhood.table
+        table.copy_(torch.where(table == NOBODY, NOBODY, becomes[table.clamp(min=0)]))
+    return control

@@ -1,0 +1,53 @@
+"""One decision on a text of any length: its windows are read one by one, and their words pooled.
+
+A document's word is as strong as in the window where it is strongest. That is what a model that pools by the maximum
+does with positions, carried on to windows, and contributions to the one decision add up exactly as always. Strengths
+depend on what stands in the same window, so it is not what a longer encoder would say.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from splade.circuits.core import SparseCircuitState
+from splade.circuits.sparse_code import SparseCode
+from splade.data.cells import repair_text
+from splade.evaluation.collect import read_corpus
+from splade.inference.windows import cut_windows
+from splade.models.lexical_sae import LexicalSAE
+from splade.progress import OnStep, silent
+
+
+@torch.no_grad()
+def read_whole(
+    model: LexicalSAE, texts: Sequence[str], overlap: float = 0.25, batch_size: int = 32, on_step: OnStep = silent
+) -> SparseCircuitState:
+    """The decision on each text as a whole, however long it is."""
+    owners: list[int] = []
+    windows: list[str] = []
+    for owner, text in enumerate(map(repair_text, texts)):
+        cut = [text[start:end] for start, end in cut_windows(model.tokenizer, text, model.max_length, overlap)]
+        owners += [owner] * len(cut)
+        windows += cut
+    found = torch.tensor(owners)
+    rows, ids, values = [], [], []
+    for batch in read_corpus(model, windows, batch_size=batch_size, on_step=on_step):
+        code = batch.state.code
+        rows.append(found[list(batch.rows)].to(code.rows.device)[code.rows])
+        ids.append(code.ids)
+        values.append(code.values)
+    pooled = pool_entries(torch.cat(rows), torch.cat(ids), torch.cat(values), (len(texts), len(model.dimensions)))
+    return model.read(pooled)
+
+
+def pool_entries(rows: Int[Tensor, " K"], ids: Int[Tensor, " K"], values: Tensor, shape: tuple[int, int]) -> SparseCode:
+    """The greatest value of each word of each text, from entries in any order.
+
+    Example: text 0 has word 7 with 1 and with 3 -> word 7 with 3
+    """
+    places, owner = (rows * shape[1] + ids).unique(return_inverse=True)
+    greatest = torch.full_like(places, -torch.inf, dtype=values.dtype).scatter_reduce(0, owner, values, "amax")
+    nowhere = torch.full_like(places, -1)
+    return SparseCode.from_entries(places // shape[1], places % shape[1], greatest, nowhere, shape)

@@ -1,0 +1,137 @@
+"""What a model makes of one word where it stands in a sentence."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from splade.circuits.sparse_code import SparseCode
+from splade.data.batches import TokenisedTexts, length_buckets
+from splade.data.senses import Mention
+from splade.evaluation.text_sample import join_codes
+from splade.evaluation.whole_documents import pool_entries
+from splade.models.layers.virtual_expander import VirtualExpander
+from splade.models.lexical_sae import LexicalSAE
+from splade.progress import OnStep, Step, silent
+
+HIDDEN = "hidden state"
+
+
+@dataclass(frozen=True)
+class WordStates:
+    """Mentions of words as a model reads them; those that it did not see, because it cuts long texts, are left out."""
+
+    rows: tuple[int, ...]
+    """Place of each among those that were asked for."""
+    at_word: SparseCode
+    """Active words at the mention's first token."""
+    in_sentence: SparseCode
+    """Active words of the whole sentence."""
+    hidden: Float[Tensor, "N D"]
+    """What the decoder multiplies, at the token."""
+    slots: Int[Tensor, "N K"] | None
+    """The sense slot that each split word would be read in there; None without an expander."""
+
+    def take(self, chosen: Sequence[int]) -> "WordStates":
+        """Some of the mentions, by their place in `rows`."""
+        return WordStates(
+            tuple(self.rows[i] for i in chosen),
+            take_texts(self.at_word, chosen),
+            take_texts(self.in_sentence, chosen),
+            self.hidden[list(chosen)],
+            None if self.slots is None else self.slots[list(chosen)],
+        )
+
+
+def take_texts(code: SparseCode, chosen: Sequence[int]) -> SparseCode:
+    """Some texts of a code, at least one, in the order given."""
+    parts = [(code.ids[here], code.values[here]) for here in map(code.text, chosen)]
+    return join_codes(parts, code.size)
+
+
+@torch.no_grad()
+def read_mentions(
+    model: LexicalSAE, mentions: Sequence[Mention], batch_size: int = 32, on_step: OnStep = silent
+) -> WordStates:
+    """Read every mention in its sentence."""
+    model.eval()
+    tokens, places = _tokenised(model, mentions)
+    found: dict[int, tuple[Any, ...]] = {}
+    device, done = model.gate.closed.device, 0
+    for rows in length_buckets(tokens, batch_size):
+        batch = tokens.batch(rows)
+        ids, mask = batch.input_ids.to(device), batch.attention_mask.to(device)
+        at = torch.tensor([places[row] if places[row] is not None else 0 for row in rows], device=device)
+        chosen = torch.zeros_like(mask).scatter_(1, at[:, None], True)
+        words, sentence = model.encode_positions(ids, mask, chosen), model.encode_sparse(ids, mask)
+        states = model.backbone.hidden(ids, mask)[chosen]
+        slots = None if model.expander is None else picked_slots(model.expander, states).cpu()
+        for i, row in enumerate(rows):
+            if places[row] is not None:
+                parts = (_entries(words, i), _entries(sentence, i), states[i].cpu())
+                found[row] = (*parts, None if slots is None else slots[i])
+        done += len(rows)
+        on_step(Step("reading words in context", done, len(mentions)))
+    if not found:
+        raise ValueError("the model saw none of the words: every sentence is cut before its word (model.max_length)")
+    kept = sorted(found)
+    size = len(model.dimensions)
+    return WordStates(
+        tuple(kept),
+        join_codes([found[row][0] for row in kept], size),
+        join_codes([found[row][1] for row in kept], size),
+        torch.stack([found[row][2] for row in kept]),
+        None if model.expander is None else torch.stack([found[row][3] for row in kept]),
+    )
+
+
+def picked_slots(expander: VirtualExpander, hidden: Float[Tensor, "*batch D"]) -> Int[Tensor, "*batch K"]:
+    """Which sense slot each split word has at a state."""
+    return expander.scores(hidden).unflatten(-1, (-1, expander.num_senses)).argmax(-1)
+
+
+def with_senses_merged(code: SparseCode, expander: VirtualExpander, vocab_size: int) -> SparseCode:
+    """The code as it would be without sense slots: a word is as strong as its strongest sense."""
+    own, *senses = expander.slot_columns(vocab_size).cpu().T
+    word_of = torch.arange(code.size)
+    for column in senses:
+        word_of[column] = own
+    return pool_entries(code.rows, word_of[code.ids], code.values, (len(code), code.size))
+
+
+def codes_of(model: LexicalSAE, states: WordStates) -> dict[str, SparseCode]:
+    """Every kind of code by the name that tables show, the hidden state last."""
+    codes = {"words at the token": states.at_word, "words of the sentence": states.in_sentence}
+    if model.expander is not None:
+        size = model.backbone.vocab_size
+        codes |= {f"{name}, senses merged": with_senses_merged(c, model.expander, size) for name, c in codes.items()}
+    return codes | {HIDDEN: SparseCode.from_dense(states.hidden)}
+
+
+def _entries(code: SparseCode, row: int) -> tuple[Tensor, Tensor]:
+    here = code.text(row)
+    return code.ids[here].cpu(), code.values[here].cpu()
+
+
+def _tokenised(model: LexicalSAE, mentions: Sequence[Mention]) -> tuple[TokenisedTexts, list[int | None]]:
+    """Tokens of the sentences, and the first token of each word; None where it was cut."""
+    encoded = model.tokenizer(
+        [mention.sentence for mention in mentions],
+        truncation=True,
+        max_length=model.max_length,
+        split_special_tokens=True,
+        return_offsets_mapping=True,
+        return_attention_mask=False,
+    )
+    ids: list[list[int]] = encoded["input_ids"]  # pyright: ignore[reportAssignmentType]
+    offsets: list[list[tuple[int, int]]] = encoded["offset_mapping"]  # pyright: ignore[reportAssignmentType]
+    places = [_first_token(row, mention.span) for row, mention in zip(offsets, mentions, strict=True)]
+    pad = model.tokenizer.pad_token_id
+    return TokenisedTexts(tuple(ids), (0,) * len(ids), int(pad) if isinstance(pad, int) else 0), places
+
+
+def _first_token(offsets: Sequence[tuple[int, int]], span: tuple[int, int]) -> int | None:
+    return next((i for i, (start, end) in enumerate(offsets) if start < span[1] and span[0] < end), None)

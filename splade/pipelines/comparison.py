@@ -1,0 +1,120 @@
+"""Several experiments, trained and measured one after the other, and set side by side.
+
+1. Each runs in a folder of its own, so an interrupted comparison goes on where it stopped.
+2. Where all are tested on the same texts, each is paired with the first, text by text; yardsticks too.
+3. After every experiment the comparison so far is written: `results.json` and `report.html`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from splade.config.schema import ExperimentConfig
+from splade.pipelines.measuring import is_begun, measure_run
+from splade.pipelines.pairing import holm, paired_difference
+from splade.pipelines.scoring import Decisions, read_decisions
+from splade.pipelines.variants import Study, Variant
+from splade.pipelines.yardsticks import measured_baselines
+from splade.report.comparison import ComparedRun, ComparedYardstick, Comparison, Difference, comparison_page
+from splade.report.tables import tables_html
+from splade.runs import Watchers, seed_folders
+from splade.training.run_folder import CONFIG, MODEL, REPORT, RESULTS, RunFolder
+
+
+def run_comparison(
+    study: Study,
+    title: str,
+    *,
+    names_texts: int = 200,
+    with_baselines: bool = False,
+    resume: bool = False,
+    device: str = "auto",
+    watchers: Watchers = Watchers(),
+) -> Comparison:
+    """Train and measure every experiment of a study, and write the comparison to `output_dir`.
+
+    On `resume` nothing that is finished is done again, and experiments may have been added. `title` says what they
+    differ in. With `with_baselines` the dense twin and TF-IDF are trained on the rows of the first.
+    """
+    settings = study.config.model_dump(mode="json")
+    if (Path(study.config.output_dir) / MODEL).exists():
+        raise ValueError(f"{study.config.output_dir} holds the run of one experiment; choose another folder with --out")
+    with RunFolder.open(study.config.output_dir, settings, resume=resume) as folder:
+        # On resume there may be more of them than before.
+        folder.write_text(CONFIG, yaml.safe_dump(settings, sort_keys=False, allow_unicode=True))
+        try:
+            return _run(study, title, folder, names_texts, device, watchers, with_baselines=with_baselines)
+        except BaseException:
+            if not any(is_begun(variant.config) for variant in study.variants):
+                folder.withdraw()
+            raise
+
+
+def _run(
+    study: Study,
+    title: str,
+    folder: RunFolder,
+    names_texts: int,
+    device: str,
+    watchers: Watchers,
+    *,
+    with_baselines: bool,
+) -> Comparison:
+    first, seeds = study.variants[0], len(study.config.evaluation.seeds)
+    comparison = Comparison(study.config.experiment_name, title, seeds, study.is_paired, ())
+    for number, variant in enumerate(study.variants, start=1):
+        place = variant.config.output_dir
+        watchers.on_note(f"experiment {number} of {len(study.variants)}: {variant.name}, in {place}")
+        figures = measure_run(variant.config, names_texts, device, watchers)
+        difference = _difference(variant, first) if study.is_paired and variant is not first else None
+        run = ComparedRun(variant.name, variant.changes, figures, difference)
+        comparison = replace(comparison, runs=(*comparison.runs, run))
+        _write(folder, comparison)
+    if with_baselines:
+        # Their rows are those of the first experiment, their file belongs to all.
+        config = first.config.model_copy(update={"output_dir": study.config.output_dir})
+        found = measured_baselines(config, device, watchers)
+        comparison = replace(comparison, yardsticks=_yardsticks(found, first.config))
+    return _write(folder, comparison)
+
+
+def _difference(variant: Variant, first: Variant) -> Difference:
+    ours, theirs = ([read_decisions(place) for place in seed_folders(one.config).values()] for one in (variant, first))
+    return paired_difference(ours, theirs)
+
+
+def _yardsticks(found: dict[str, Any], first: ExperimentConfig) -> tuple[ComparedYardstick, ...]:
+    base = read_decisions(next(iter(seed_folders(first).values())))
+
+    def paired(is_correct: Sequence[bool]) -> Difference:
+        return paired_difference([Decisions(found["test_digest"], tuple(is_correct))], [base])
+
+    return tuple(
+        ComparedYardstick(name, scores["accuracy"], scores.get("seconds"), paired(scores["is_correct"]))
+        for name, scores in found["baselines"].items()
+    )
+
+
+def _corrected(comparison: Comparison) -> Comparison:
+    """The comparison with p-values that hold for all its rows together."""
+    differences = [row.difference for row in (*comparison.runs, *comparison.yardsticks) if row.difference]
+    together = iter(holm([difference.p for difference in differences]))
+    runs = [
+        replace(run, difference=replace(run.difference, p_of_all=next(together))) if run.difference else run
+        for run in comparison.runs
+    ]
+    yardsticks = [
+        replace(one, difference=replace(one.difference, p_of_all=next(together))) for one in comparison.yardsticks
+    ]
+    return replace(comparison, runs=tuple(runs), yardsticks=tuple(yardsticks))
+
+
+def _write(folder: RunFolder, comparison: Comparison) -> Comparison:
+    """Leave the comparison so far, and return it as it was written."""
+    written = _corrected(comparison)
+    folder.write_json(RESULTS, asdict(written))
+    folder.write_text(REPORT, tables_html(comparison_page(written)))
+    return written

@@ -1,0 +1,95 @@
+"""From an experiment's settings to trained, measured models, one per seed.
+
+1. The data and the model are made from the settings and the seed.
+2. The loop trains; history and checkpoints go to the run's folder.
+3. The best weights are scored on the test split, which nothing before has seen, and saved with the results.
+4. The saved model is evaluated on test texts. By then the run is safe: a run that is killed here resumes here.
+"""
+
+import time
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from splade.config.schema import ExperimentConfig
+from splade.data import TextDataset
+from splade.device import resolve_device, set_seed
+from splade.models.lexical_sae import CLASSIFY, LexicalSAE
+from splade.models.persistence import save_pretrained
+from splade.pipelines.evaluating import evaluate_runs
+from splade.pipelines.inputs import documents, load_data
+from splade.pipelines.scoring import Scores, score, write_decisions
+from splade.runs import Watchers, fit, run_seeds
+from splade.training.run_folder import EVALUATION, RunFolder
+from splade.training.stopping import EpochScores
+
+
+@dataclass(frozen=True)
+class TrainedRun:
+    """A trained model with the data it came from and its scores."""
+
+    model: LexicalSAE
+    dataset: TextDataset
+    scores: Scores
+    """On the test split."""
+    validation: EpochScores
+    """Of the epoch that was kept."""
+    tau_ce: float | None
+    """Cross-entropy that the constrained phase had to keep; None when circuits were not asked for."""
+    seed: int
+    seconds: float
+    """Of all its parts, if it was interrupted."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The figures, as plain data."""
+        figures = {"seed": self.seed, "seconds": round(self.seconds, 1), "tau_ce": self.tau_ce}
+        return {**figures, "test": self.scores.as_dict(), "validation": asdict(self.validation)}
+
+
+def run_experiment(
+    config: ExperimentConfig, *, resume: bool = False, device: str = "auto", watchers: Watchers = Watchers()
+) -> dict[str, Any]:
+    """Train with every seed of the settings and return what `results.json` of `output_dir` then says (`run_seeds`).
+
+    Then every seed's model is evaluated (`evaluate_runs`), unless `evaluation.after_training` is off.
+    """
+
+    def run_seed(seed: int, folder: RunFolder) -> dict[str, Any]:
+        run = setup_and_train(config, device, watchers, seed=seed, folder=folder)
+        save_pretrained(run.model, folder.model)
+        write_decisions(folder.path, run.dataset.test, run.scores)
+        # One of before would be that of a model which is gone.
+        (folder.path / EVALUATION).unlink(missing_ok=True)
+        return run.as_dict()
+
+    figures = ("accuracy", "active_words", "identity_error")
+    results = run_seeds(config, run_seed, figures, resume=resume, watchers=watchers)
+    if config.evaluation.after_training:
+        evaluate_runs(config, device, watchers)
+    return results
+
+
+def setup_and_train(
+    config: ExperimentConfig,
+    device: str = "auto",
+    watchers: Watchers = Watchers(),
+    *,
+    seed: int | None = None,
+    folder: RunFolder | None = None,
+) -> TrainedRun:
+    """Load the data, build the model, train it, and score it on the test split.
+
+    Without a folder nothing is written; in one there will be history and checkpoints, and if it holds a checkpoint the
+    run goes on from there.
+    """
+    started = time.monotonic()
+    seed = config.evaluation.seeds[0] if seed is None else seed
+    dataset = load_data(config, seed)
+    for note in dataset.notes:
+        watchers.on_note(note)
+    set_seed(seed)
+    model = LexicalSAE.from_backbone(config.model, {CLASSIFY: dataset.label_names}).to(resolve_device(device))
+    train, validation = (documents(model, split) for split in (dataset.train, dataset.validation))
+    best, tau_ce = fit(model, train, validation, config.training, seed, folder, watchers)
+    scores = score(model, dataset.test, watchers.on_step)
+    seconds = folder.seconds if folder else time.monotonic() - started
+    return TrainedRun(model, dataset, scores, best, tau_ce, seed, seconds)

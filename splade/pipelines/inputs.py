@@ -1,0 +1,70 @@
+"""What an experiment's settings lead to: its texts, and the model that it left."""
+
+import hashlib
+import json
+from pathlib import Path
+
+import numpy as np
+import torch
+import yaml
+
+from splade.config.schema import ExperimentConfig
+from splade.data import TextDataset, TextSplit, load_text_dataset
+from splade.data.batches import tokenise
+from splade.models.lexical_sae import LexicalSAE
+from splade.training.run_folder import CONFIG, MODEL
+from splade.training.tasks import Documents
+
+
+def load_data(config: ExperimentConfig, seed: int) -> TextDataset:
+    """The data set that the settings name."""
+    data = config.data
+    return load_text_dataset(
+        data.dataset_name,
+        path=data.path,
+        train_samples=data.train_samples,
+        test_samples=data.test_samples,
+        seed=seed,
+        text_column=data.text_column,
+        label_column=data.label_column,
+        skip_bad_rows=data.skip_bad_rows,
+    )
+
+
+def documents(model: LexicalSAE, split: TextSplit) -> Documents:
+    """A split as the training loop wants it."""
+    return Documents(
+        tokenise(model.tokenizer, split.texts, model.max_length), torch.tensor(split.labels, dtype=torch.long)
+    )
+
+
+def draw(split: TextSplit, most: int, seed: int) -> TextSplit:
+    """Up to `most` texts by lot, in their order; 0 takes all."""
+    if not most or most >= len(split):
+        return split
+    return split.take(sorted(np.random.default_rng(seed).permutation(len(split))[:most].tolist()))
+
+
+def digest(split: TextSplit) -> str:
+    """A hash of the texts and labels, in order."""
+    return hashlib.sha256(json.dumps([list(split.texts), list(split.labels)]).encode()).hexdigest()
+
+
+def model_folder(config: ExperimentConfig) -> Path:
+    """Where the run of the first seed left its model."""
+    place, seed = Path(config.output_dir), config.evaluation.seeds[0]
+    return next((p for p in (place / MODEL, place / f"seed-{seed}" / MODEL) if p.is_dir()), place / MODEL)
+
+
+def require_same_experiment(config: ExperimentConfig, folder: Path) -> None:
+    """Refuse to measure a model on rows that it may have learned from: data, model and seeds must be those it had."""
+    saved = yaml.safe_load((folder / CONFIG).read_text(encoding="utf-8"))
+    given = json.loads(config.model_dump_json())
+    odd = [part for part in ("data", "model") if saved.get(part) != given[part]]
+    if saved.get("evaluation", {}).get("seeds") != given["evaluation"]["seeds"]:
+        odd.append("evaluation.seeds")
+    if odd:
+        raise ValueError(
+            f"the run in {folder} was made with other settings ({', '.join(odd)}), so its test texts may differ; "
+            "give the experiment that made it"
+        )

@@ -1,0 +1,180 @@
+"""An experiment file that describes several experiments: variants of one, or the same on several data sets.
+
+A variant is a name and what it changes, as keys with dots, laid over what the file says. All are made and checked
+before anything is trained. One that names another recipe is that recipe with the rest of the file.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from splade.config.load import parse_config
+from splade.config.schema import ExperimentConfig
+from splade.files import read_written
+from splade.strict_yaml import parse_yaml
+from splade.suggest import did_you_mean
+
+Changes = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One experiment of several."""
+
+    name: str
+    changes: Changes
+    """Values by key, as the file gives them."""
+    config: ExperimentConfig
+
+
+@dataclass(frozen=True)
+class Study:
+    """Several experiments that belong together; the first is what the others are compared with."""
+
+    config: ExperimentConfig
+    """What they share, `datasets` and `variants` included."""
+    variants: tuple[Variant, ...]
+    is_paired: bool
+    """Whether all are tested on the same texts."""
+
+
+def load_variants(
+    path: str | Path,
+    standard: Callable[[ExperimentConfig], Mapping[str, Changes]],
+    *,
+    kind: str,
+    base: Callable[[ExperimentConfig], str] = lambda _: "base",
+    out: str | Path | None = None,
+) -> Study:
+    """The experiment of a file under the name `base`, and its variants, each in a folder of its own in `output_dir`.
+
+    A file that names no variants is that of a run: it gets the `standard` ones, in the folder `kind` of its own.
+    `out` takes the place of either folder.
+    """
+    file = _ExperimentFile.read(path, out)
+    config = file.config()
+    if not config.variants and out is None:
+        file = _ExperimentFile.read(path, Path(config.output_dir) / kind)
+        config = file.config()
+    if config.datasets:
+        raise ValueError(f"{path} names several data sets; run it with `lexical-sae multi-dataset`")
+    variants, name = config.variants or standard(config), base(config)
+    if name in variants:
+        raise ValueError(f"variants.{name} is taken: so is called what the file itself describes; rename it ({path})")
+    _require_data_unchanged(variants, str(path))
+    return Study(config, file.variants({name: {}, **variants}), is_paired=True)
+
+
+def load_datasets(path: str | Path, out: str | Path | None = None) -> Study:
+    """The experiment of a file on each of its `datasets`; `variants` say what is particular to one of them."""
+    file = _ExperimentFile.read(path, out)
+    config = file.config()
+    if not config.datasets:
+        raise ValueError(f"{path} names no data sets; list them, as in datasets: [sst2, ag_news]")
+    for name in config.variants:
+        if name not in config.datasets:
+            raise ValueError(f"variants.{name} is no data set of {path}{did_you_mean(name, config.datasets)}")
+    changes = {name: {"data.dataset_name": name, **config.variants.get(name, {})} for name in config.datasets}
+    return Study(config, file.variants(changes), is_paired=False)
+
+
+def with_changes(config: ExperimentConfig, changes: Changes, source: str = "the sweep") -> ExperimentConfig:
+    """The settings with some of them changed, as if the experiment's file said so.
+
+    Parts of a list are named by their kind or counted from 0, and taken out with null:
+    `{"training.objective.terms.completeness_kl": None, "training.objective.terms.0.weight": 0.2}`.
+    """
+    settings = json.loads(config.model_dump_json())
+    if config.vpe.enabled:
+        # The vpe section wrote it, and will again: with the new value, if that is the key.
+        settings["model"]["expander"] = None
+    for key, value in changes.items():
+        settings = _changed(settings, key.split("."), value, key)
+    return parse_config(yaml.safe_dump(settings, sort_keys=False), source=source)
+
+
+def _changed(section: Any, names: Sequence[str], value: Any, key: str) -> Any:
+    if not names:
+        return value
+    name, *rest = names
+    if isinstance(section, list):
+        at = _place(section, name, key)
+        item = _changed(section[at], rest, value, key)
+        return [*section[:at], *([] if item is None else [item]), *section[at + 1 :]]
+    if section is None or isinstance(section, dict):
+        known = section or {}
+        return {**known, name: _changed(known.get(name), rest, value, key)}
+    raise ValueError(f"{key} is unknown: there is no {name!r} in {section!r}")
+
+
+def _place(parts: Sequence[Any], name: str, key: str) -> int:
+    """Where a part stands in a list, by its number or its kind."""
+    kinds = [part.get("kind") if isinstance(part, dict) else None for part in parts]
+    if name.isdecimal() and int(name) < len(parts):
+        return int(name)
+    if name in kinds:
+        return kinds.index(name)
+    known = [kind for kind in kinds if kind]
+    raise ValueError(f"{key} is unknown: there is no {name!r} in {known or list(parts)}{did_you_mean(name, known)}")
+
+
+@dataclass(frozen=True)
+class _ExperimentFile:
+    """What a file says, before a recipe is laid under it."""
+
+    said: dict[str, Any]
+    source: str
+
+    @classmethod
+    def read(cls, path: str | Path, out: str | Path | None) -> "_ExperimentFile":
+        text = read_written(Path(path), "experiment file", "experiments/ holds examples")
+        said = parse_yaml(text, str(path)) or {}
+        # A file that is no mapping is refused here, in words.
+        parse_config(text, str(path))
+        return cls({**said, **({} if out is None else {"output_dir": str(out)})}, str(path))
+
+    def config(self, **others: Any) -> ExperimentConfig:
+        return parse_config(yaml.safe_dump({**self.said, **others}, sort_keys=False), self.source)
+
+    def variants(self, changes: Mapping[str, Changes]) -> tuple[Variant, ...]:
+        made = [self._variant(name, dict(own)) for name, own in changes.items()]
+        folders = [variant.config.output_dir for variant in made]
+        for variant in made:
+            if folders.count(variant.config.output_dir) > 1:
+                raise ValueError(f"{variant.name!r} and another would share a folder; rename one ({self.source})")
+        return tuple(made)
+
+    def _variant(self, name: str, changes: dict[str, Any]) -> Variant:
+        source = f"{self.source}, {name!r}"
+        recipe = {"recipe": changes["recipe"]} if "recipe" in changes else {}
+        plain = self.config(**recipe, datasets=[], variants={})
+        config = with_changes(plain, {key: value for key, value in changes.items() if key != "recipe"}, source)
+        own = {
+            "output_dir": str(Path(config.output_dir) / _folder_name(name, source)),
+            "experiment_name": f"{config.experiment_name}, {name}",
+        }
+        return Variant(name, changes, config.model_copy(update=own))
+
+
+def _folder_name(name: str, source: str) -> str:
+    """A name as a folder; that of a file is its stem. Example: `data/My reviews.csv -> My-reviews`"""
+    plain = re.sub(r"[^\w.+-]+", "-", Path(name).stem if "/" in name else name).strip("-.")
+    if not plain:
+        raise ValueError(f"{name!r} cannot name a folder; use letters and digits ({source})")
+    return plain
+
+
+def _require_data_unchanged(variants: Mapping[str, Changes], source: str) -> None:
+    """Refuse variants that would be tested on other texts than the base."""
+    for name, changes in variants.items():
+        odd = [key for key in changes if key.split(".")[0] in ("data", "evaluation", "seed", "output_dir")]
+        if odd:
+            raise ValueError(
+                f"variants.{name} changes {odd[0]}, so it could not be compared on the same texts; "
+                f"take it out ({source})"
+            )

@@ -1,0 +1,135 @@
+"""An evaluation as named figures with a remark each, for the terminal and for pages.
+
+Everything is made from plain data, as `EvaluationResults.as_dict` writes it.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from splade.report.interval_text import number_text, share_text
+from splade.report.printable import shown
+
+Data = Mapping[str, Any]
+Rows = list[tuple[str, str, str]]
+
+
+def evaluation_figures(found: Data) -> list[tuple[str, Rows]]:
+    """The evaluation under headings, for a page."""
+    where = f"{found['texts']} texts of {found['data']}"
+    return [
+        (f"How well does it decide? On {where}", decision_rows(found)),
+        ("Are its explanations true?", truth_rows(found)),
+        ("Are a few of its words enough? Labels that stay, with these alone", circuit_rows(found["completeness"])),
+        ("What happens without its most telling words? Labels that change", removal_rows(found["removability"])),
+        ("What are its words like?", word_rows(found)),
+    ]
+
+
+def decision_rows(found: Data) -> Rows:
+    """Accuracy, active words and calibration."""
+    scores, calibration = found["performance"], found["calibration"]
+    chance = f"up to {calibration['ece_by_chance_high']:.1%} is chance"
+    rows = [
+        ("accuracy", share_text(scores["accuracy"]), f"always naming the commonest label: {scores['majority']:.1%}"),
+        ("active words", number_text(scores["active_words"], 0), "per text"),
+        ("calibration error", share_text(calibration["ece"]), f"gap between confidence and accuracy; {chance}"),
+        ("overconfidence", share_text(calibration["overconfidence"]), "mean confidence minus accuracy"),
+    ]
+    if scores["texts_without_words"]:
+        rows.append(("no words", str(scores["texts_without_words"]), "texts; the bias alone decides"))
+    if scores["texts_at_limit"]:
+        rows.append(("texts cut", f"at most {scores['texts_at_limit']}", "fill all that the model reads"))
+    return rows
+
+
+def truth_rows(found: Data) -> Rows:
+    """Whether contributions sum to the logit, and what removal shows of them."""
+    check, masking = found["verification"], found["masking"]
+    beyond = check["texts_beyond_tolerance"]
+    rows = [
+        (
+            "sums to the logit",
+            "in every text" if not beyond else f"not in {beyond} texts",
+            f"worst gap {check['worst_relative_error']:.0e} of the contributions; 1e-05 is allowed",
+        ),
+        ("same sign", share_text(check["same_sign"]), "of words push the way that their removal shows"),
+        ("off by", share_text(check["effect_error"]), "of its size, a contribution from the effect of removal"),
+    ]
+    if masking is not None:
+        half = masking["masked"][-1]
+        rows.append(
+            (
+                "out of the usual",
+                share_text(half["strongest"]),
+                f"of texts without their strongest {half['fraction']:.0%} of words; 5 % is no shift, "
+                f"two texts at once give {_mean_share(masking['merged'])}",
+            )
+        )
+    return rows
+
+
+def circuit_rows(completeness: Data) -> Rows:
+    """What the strongest words alone decide, by their share of a text's words."""
+    empty = ("no words", share_text(completeness["empty"]["agreement"]), "the bias alone")
+    return [
+        empty,
+        *(
+            (
+                f"{size['fraction']:.0%} of the words",
+                share_text(size["circuit"]["agreement"]),
+                f"{size['words']['mean']:.1f} words; as many random ones: {_mean_share(size['random']['agreement'])}",
+            )
+            for size in completeness["sizes"]
+        ),
+    ]
+
+
+def removal_rows(removability: Data) -> Rows:
+    """How many labels change without the most telling words."""
+    rows = [
+        (
+            "without the top word" if rate["words"] == 1 else f"without the top {rate['words']}",
+            share_text(rate["orders"]["direct"]),
+            f"chosen by exact effects: {_mean_share(rate['orders']['leave_one_out'])}; "
+            f"random words: {_mean_share(rate['orders']['random'])}",
+        )
+        for rate in removability["removed"]
+    ]
+    return [*rows, ("without all words", share_text(removability["everything"]), "")]
+
+
+def word_rows(found: Data) -> Rows:
+    """What the words themselves are like."""
+    separation, stability, downstream = found["separation"], found["stability"], found["downstream"]
+    other = stability["other_texts"]
+    rows = [
+        (
+            "spread",
+            f"{number_text(found['ablation_sparsity']['contributions'], 1)} words",
+            "carry a decision, as if equal ((L1/L2)² of the contributions)",
+        ),
+        (
+            "stays the same",
+            share_text(stability["all_edits"]["top_words"]),
+            f"of the ten top words after harmless edits; another text shares {_mean_share(other['top_words'])}",
+        ),
+    ]
+    if separation["cosine"] is not None:
+        chance = separation["cosine_by_chance"]
+        beside = "" if chance is None else f"; classes by lot: {chance:.2f}"
+        rows.append(("separation", number_text(separation["cosine"], 2), f"of the classes' words, 0 to 1{beside}"))
+    if separation["jaccard"] is not None:
+        rows.append(("overlap", number_text(separation["jaccard"], 2), "of circuits within a class minus across"))
+    if found["probes"] is not None:
+        probes = found["probes"]
+        words = ", ".join(f"{one['label']}: {one['word']}" for one in probes["classes"][:4])
+        rows.append(
+            ("best single word", f"{probes['loss']:.3f}", f"loss; {probes['base_loss']:.3f} without ({shown(words)})")
+        )
+    rows.append(("cost of the gate", number_text(downstream["delta"], 3), "of cross-entropy; negative where it helps"))
+    return rows
+
+
+def _mean_share(interval: Data) -> str:
+    """A share without its interval, for a remark."""
+    return share_text({**interval, "low": None})

@@ -1,0 +1,43 @@
+"""The figures of one experiment, all its seeds together, as tables of several experiments show them."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunFigures:
+    """What came of one experiment."""
+
+    active_words: float
+    """Per test text, on average over texts and seeds."""
+    accuracy: float
+    """On the test texts, on average over seeds."""
+    accuracy_low: float | None
+    """Lower end of the 95 % interval over seeds; None with one seed."""
+    accuracy_high: float | None
+    delete: float | None
+    """Share that passes the delete test; None where no word is active."""
+    follow: float | None
+    function_words: float | None
+    neighbourhood: float | None
+    circuit: float | None = None
+    """Share of texts whose label stays the same with the strongest tenth of their words alone; None if not measured."""
+    random_circuit: float | None = None
+    """The same with as many random words."""
+    seconds: float
+    """Time to train, all seeds together."""
+    texts: int
+    """Test texts."""
+    folder: str
+    """Where the runs are, from the folder of all experiments."""
+
+
+def percent(share: float | None) -> str:
+    """A share for people; a share over nothing is a dash. Example: `0.8125 -> 81.2%`"""
+    return "–" if share is None else f"{share:.1%}"
+
+
+def accuracy_text(figures: RunFigures) -> str:
+    """Accuracy with its interval over seeds, where there is one. Example: `81.2% (80.1% to 82.3%)`"""
+    if figures.accuracy_low is None:
+        return percent(figures.accuracy)
+    return f"{percent(figures.accuracy)} ({percent(figures.accuracy_low)} to {percent(figures.accuracy_high)})"

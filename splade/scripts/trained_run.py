@@ -1,0 +1,37 @@
+"""The trained model of an experiment file with its data, for commands that measure what was trained."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # imported late, so that --help does not wait for torch
+    from splade.data import TextDataset
+    from splade.models.lexical_sae import LexicalSAE
+
+
+@dataclass(frozen=True)
+class OpenedRun:
+    """A model, the rows it was trained and tested on, and the folder of its run."""
+
+    model: "LexicalSAE"
+    dataset: "TextDataset"
+    place: Path
+    seed: int
+
+
+def open_run(config: Path, out: Path | None, device: str) -> OpenedRun:
+    """The run of an experiment file, in `out` or in its output_dir; one made with other settings is refused."""
+    from splade.config.load import load_config
+    from splade.device import resolve_device
+    from splade.models.persistence import from_pretrained
+    from splade.pipelines import load_data, model_folder, require_same_experiment
+
+    settings = load_config(config)
+    if out is not None:
+        settings = settings.model_copy(update={"output_dir": str(out)})
+    folder, seed = model_folder(settings), settings.evaluation.seeds[0]
+    if not folder.is_dir():
+        raise ValueError(f"there is no model in {folder}; train it first: lexical-sae train --config {config}")
+    require_same_experiment(settings, folder.parent)
+    model = from_pretrained(folder).to(resolve_device(device))
+    return OpenedRun(model, load_data(settings, seed), Path(settings.output_dir), seed)

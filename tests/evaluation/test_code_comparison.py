@@ -1,0 +1,115 @@
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from splade.circuits.sparse_code import SparseCode
+from splade.evaluation.code_comparison import LabelledCodes, compare_codes
+from splade.evaluation.code_probe import CodeProbe, code_matrix, fit_probe
+from splade.evaluation.document_states import document_states, first_state, mean_state
+from splade.evaluation.word_reconstruction import rebuild_from_words
+from tests import tiny
+
+
+def codes(count: int, seed: int, *, tell: bool = True) -> LabelledCodes:
+    """Feature 0 or 1 tells the class, or both are always on; the four others are drawn by lot."""
+    generator = torch.Generator().manual_seed(seed)
+    labels = torch.arange(count) % 2
+    told = torch.nn.functional.one_hot(labels, 2).double() if tell else torch.ones(count, 2, dtype=torch.float64)
+    lot = torch.rand(count, 4, generator=generator, dtype=torch.float64)
+    return LabelledCodes(SparseCode.from_dense(torch.cat([told, lot * (lot > 0.5)], dim=1)), labels)
+
+
+def test_removing_from_a_probe_is_reading_the_code_without_the_features():
+    code = codes(20, seed=0).code
+    probe = CodeProbe(torch.randn(6, 3, dtype=torch.float64), torch.randn(3, dtype=torch.float64))
+    gone = torch.rand(len(code.ids)) < 0.4
+    dense = code.dense()
+    dense[code.rows[gone], code.ids[gone]] = 0
+    torch.testing.assert_close(probe.logits_without(code, gone), dense @ probe.weights + probe.bias)
+
+
+def test_contributions_and_bias_sum_to_the_logit_of_the_class():
+    code = codes(20, seed=0).code
+    probe = CodeProbe(torch.randn(6, 3, dtype=torch.float64), torch.randn(3, dtype=torch.float64))
+    classes = torch.arange(20) % 3
+    sums = torch.zeros(20, dtype=torch.float64).index_add(0, code.rows, probe.speaks_for(code, classes))
+    torch.testing.assert_close(sums + probe.bias[classes], probe.logits(code)[torch.arange(20), classes])
+
+
+@pytest.mark.parametrize("absent", [None, 2], ids=["all classes", "a class without texts"])
+def test_a_probe_learns_what_the_code_tells(absent):
+    given = codes(60, seed=0)
+    probe = fit_probe(given.code, given.labels, 2 if absent is None else 3)
+    held = codes(40, seed=1)
+    assert torch.equal(probe.logits(held.code).argmax(-1), held.labels)
+
+
+def test_a_probe_needs_two_classes():
+    given = codes(6, seed=0)
+    with pytest.raises(ValueError, match="two classes"):
+        fit_probe(given.code, torch.zeros(6, dtype=torch.long), 2)
+
+
+def test_the_matrix_is_the_code():
+    code = codes(9, seed=3).code
+    np.testing.assert_allclose(code_matrix(code).toarray(), code.dense().numpy())
+
+
+def test_a_code_that_tells_the_class_is_told_from_one_that_does_not():
+    fit, held = codes(200, seed=0), codes(100, seed=1)
+    states = torch.randn(100, 5)
+    good = compare_codes("good", fit, held, states, states, 2)
+    assert good.accuracy.mean == 1.0
+    assert good.reconstruction.mean == 1.0
+    assert good.active.mean == pytest.approx(float(held.code.counts.double().mean()))
+    assert (good.features, good.features_used) == (6, 6)
+    assert good.flips[0].strongest.mean > good.flips[0].random.mean + 0.2
+    assert good.top_effect.mean > 0.2
+    mute = codes(200, seed=0, tell=False), codes(100, seed=1, tell=False)
+    bad = compare_codes("mute", *mute, states, states.mean(0).expand_as(states), 2)
+    assert bad.accuracy.mean < 0.8
+    assert bad.reconstruction.mean == pytest.approx(0, abs=1e-9)
+    assert json.loads(json.dumps(good.as_dict()))["flips"][1]["features"] == 3
+
+
+def test_words_rebuild_states_that_are_linear_in_them_and_no_others():
+    fit, held = codes(300, seed=0).code, codes(80, seed=1).code
+    weights = torch.randn(6, 4, dtype=torch.float64)
+    found, penalty = rebuild_from_words(fit, fit.dense() @ weights, held)
+    target = held.dense() @ weights
+    left = (found - target).square().sum() / (target - target.mean(0)).square().sum()
+    assert float(left) < 0.01
+    assert penalty == 0.1
+    noise, penalty = rebuild_from_words(fit, torch.randn(300, 4, dtype=torch.float64), held)
+    assert float(noise.var(0).mean()) < 0.2
+    assert penalty == 100.0
+
+
+def test_states_are_pooled_over_real_tokens_alone():
+    states = torch.tensor([[[1.0], [3.0], [9.0]], [[8.0], [2.0], [4.0]]])
+    mask = torch.tensor([[True, True, False], [False, True, True]])
+    assert mean_state(states, mask).tolist() == [[2.0], [3.0]]
+    assert first_state(states, mask).tolist() == [[1.0], [2.0]]
+
+
+@pytest.mark.parametrize("pool", ["mean", "cls"])
+def test_the_state_of_a_text_does_not_depend_on_its_batch(pool):
+    backbone = tiny.backbone()
+    texts = ["a good film", "the acting was terrible and the plot boring", "happy"]
+
+    def read(some, size):
+        return document_states(backbone.encoder_states, backbone.tokenizer, some, 32, pool, size)
+
+    together = read(texts, 3)
+    torch.testing.assert_close(together, torch.cat([read([text], 1) for text in texts]), atol=1e-5, rtol=1e-5)
+    assert together.shape == (3, 32)
+
+
+def test_an_unknown_pool_and_no_text_are_refused():
+    backbone = tiny.backbone()
+    with pytest.raises(ValueError, match="choose from mean, cls"):
+        document_states(backbone.encoder_states, backbone.tokenizer, ["a"], 32, "max")
+    with pytest.raises(ValueError, match="at least one"):
+        document_states(backbone.encoder_states, backbone.tokenizer, [], 32)

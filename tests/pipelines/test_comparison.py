@@ -1,0 +1,139 @@
+import json
+
+import pytest
+
+from splade.pipelines.ablations import term_ablations
+from splade.pipelines.comparison import run_comparison
+from splade.pipelines.variants import load_datasets, load_variants
+from splade.runs import Watchers
+from splade.training.loop import Interrupted
+from tests.pipelines.work import YARDSTICKS, Work
+
+MORE = "variants: {less: {training.active_target: 20}, more: {training.active_target: 60}}\n"
+
+
+@pytest.fixture
+def work(monkeypatch):
+    return Work(monkeypatch)
+
+
+@pytest.fixture
+def study(tmp_path):
+    def load(text=MORE, seeds="[0]"):
+        path = tmp_path / "films.yaml"
+        path.write_text(
+            f"experiment_name: films\noutput_dir: '{tmp_path / 'out'}'\ntraining: {{active_target: 40}}\n"
+            f"evaluation: {{seeds: {seeds}}}\n" + text
+        )
+        return load_datasets(path) if "datasets" in text else load_variants(path, term_ablations, kind="ablation")
+
+    return load
+
+
+def results_of(tmp_path):
+    return json.loads((tmp_path / "out" / "results.json").read_text())
+
+
+def test_each_experiment_is_measured_and_paired_with_the_first(study, work, tmp_path):
+    notes = []
+    found = run_comparison(study(), "parts", device="cpu", watchers=Watchers(on_note=notes.append))
+    assert [one for one in work.done if "names" not in one] == ["trained base", "trained less", "trained more"]
+    assert [note.split(",")[0] for note in notes] == [
+        f"experiment {i} of 3: {name}" for i, name in enumerate(("base", "less", "more"), start=1)
+    ]
+    base, less, more = found.runs
+    # With a target of 40, 20 and 60 words the first 20, 10 and 30 of 50 texts are right.
+    assert base.difference is None
+    assert (less.difference.mean, less.difference.won, less.difference.lost) == (-0.2, 0, 10)
+    assert (more.difference.mean, more.difference.won, more.difference.lost) == (0.2, 10, 0)
+    assert more.difference.p == pytest.approx(2 * 0.5**10)
+    assert more.difference.p_of_all == pytest.approx(2 * more.difference.p)
+    assert (more.figures.circuit, more.figures.random_circuit) == (0.9, 0.4)
+    assert (more.figures.active_words, more.figures.delete, more.figures.folder) == (59, 0.9, "more")
+    saved = results_of(tmp_path)
+    assert [run["name"] for run in saved["runs"]] == ["base", "less", "more"]
+    assert saved["runs"][2]["changes"] == {"training.active_target": 60}
+    assert saved["runs"][1]["difference"]["mean"] == -0.2
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "-20.0%" in page
+    assert "films: parts" in page
+
+
+def test_several_seeds_are_paired_seed_by_seed(study, work):
+    found = run_comparison(study(seeds="[1, 2]"), "parts", device="cpu")
+    # Run i gets i texts more right in every experiment, so text 30 of `more` is won in one run of two.
+    more = found.runs[2]
+    assert found.seeds == 2
+    assert more.difference.mean == pytest.approx(0.2)
+    assert (more.difference.won, more.difference.lost) == (11, 0)
+    assert more.figures.seconds == 60
+    assert work.done.count("trained more") == 1
+
+
+def test_an_interrupted_comparison_goes_on_where_it_stopped(study, work, tmp_path):
+    work.interrupt_at = "less"
+    with pytest.raises(Interrupted):
+        run_comparison(study(), "parts", device="cpu")
+    assert [run["name"] for run in results_of(tmp_path)["runs"]] == ["base"]
+    with pytest.raises(ValueError, match="already holds a run"):
+        run_comparison(study(), "parts", device="cpu")
+    work.interrupt_at, work.done = None, []
+    run_comparison(study(), "parts", device="cpu", resume=True)
+    assert [one for one in work.done if "names" not in one] == ["resumed less", "trained more"]
+    assert [run["name"] for run in results_of(tmp_path)["runs"]] == ["base", "less", "more"]
+
+
+def test_experiments_can_be_added_to_a_finished_comparison(study, work, tmp_path):
+    run_comparison(study("variants: {less: {training.active_target: 20}}\n"), "parts", device="cpu")
+    work.done = []
+    run_comparison(study(), "parts", device="cpu", resume=True)
+    assert [one for one in work.done if "names" not in one] == ["trained more"]
+    assert "more:" in (tmp_path / "out" / "resolved_config.yaml").read_text()
+
+
+def test_other_settings_are_refused_on_resume(study, work):
+    run_comparison(study(), "parts", device="cpu")
+    with pytest.raises(ValueError, match="with other settings: .*training.head_rate"):
+        run_comparison(study(MORE + "recipe: cis\n"), "parts", device="cpu", resume=True)
+    assert "resumed base" not in work.done
+
+
+def test_the_folder_of_a_run_is_left_alone(study, work, tmp_path):
+    (tmp_path / "out" / "model").mkdir(parents=True)
+    for resume in (False, True):
+        with pytest.raises(ValueError, match="holds the run of one experiment"):
+            run_comparison(study(), "parts", device="cpu", resume=resume)
+    assert work.done == []
+
+
+def test_a_comparison_that_fails_before_its_first_run_leaves_no_trace(study, tmp_path, monkeypatch):
+    monkeypatch.setattr("splade.pipelines.measuring.run_experiment", lambda *_, **__: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        run_comparison(study(), "parts", device="cpu")
+    assert not (tmp_path / "out" / "resolved_config.yaml").exists()
+
+
+def test_yardsticks_are_paired_with_the_first_too_and_measured_once(study, work, tmp_path):
+    for resume in (False, True):
+        found = run_comparison(study(), "parts", device="cpu", with_baselines=True, resume=resume)
+    assert work.done.count("baselines") == 1
+    tfidf, dense = found.yardsticks
+    assert (tfidf.name, tfidf.accuracy, tfidf.seconds) == ("TF-IDF", 0.2, 6.0)
+    assert tfidf.difference.mean == pytest.approx(-0.2)
+    assert dense.difference.mean == pytest.approx(0.2)
+    # The four comparisons have the same p, and share it out.
+    assert {round(row.difference.p_of_all / row.difference.p, 6) for row in (*found.runs[1:], tfidf, dense)} == {4}
+    assert "dense twin" in (tmp_path / "out" / "report.html").read_text()
+    (tmp_path / "out" / "baselines.json").write_text(json.dumps({**YARDSTICKS, "test_digest": "others"}))
+    with pytest.raises(ValueError, match="tested on other texts"):
+        run_comparison(study(), "parts", device="cpu", with_baselines=True, resume=True)
+
+
+@pytest.mark.usefixtures("work")
+def test_data_sets_stand_side_by_side_unpaired(study, tmp_path):
+    found = run_comparison(study("datasets: [sst2, imdb]\n"), "data sets", device="cpu")
+    assert [run.name for run in found.runs] == ["sst2", "imdb"]
+    assert [run.difference for run in found.runs] == [None, None]
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "test texts" in page
+    assert "against sst2" not in page

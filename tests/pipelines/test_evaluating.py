@@ -1,0 +1,177 @@
+import json
+import shutil
+from types import SimpleNamespace
+
+import pytest
+
+from splade.config.load import build_config
+from splade.data import TextSplit
+from splade.pipelines import evaluating, load_data, run_experiment
+from splade.pipelines.evaluating import evaluate_runs, read_evaluation
+from splade.pipelines.inputs import digest, draw
+from splade.pipelines.scoring import read_decisions
+from splade.progress import Step
+from splade.runs import Watchers
+from splade.training.loop import Interrupted, Trainer
+from tests.pipelines.experiments import tiny_settings
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A run without its evaluation, and its settings."""
+    place = tmp_path_factory.mktemp("trained")
+    settings = {**tiny_settings(place), "output_dir": str(place / "run")}
+    settings |= {"evaluation": {"texts": 6, "after_training": False}}
+    settings["training"]["max_epochs"] = 1
+    config = build_config(settings)
+    run_experiment(config, device="cpu")
+    return with_evaluation(config, after_training=True)
+
+
+@pytest.fixture
+def config(trained, tmp_path):
+    """The settings of a run of one's own, which is not there yet."""
+    return trained.model_copy(update={"output_dir": str(tmp_path / "run")})
+
+
+@pytest.fixture
+def finished(trained, config, tmp_path):
+    """The settings of a run that is trained and not evaluated."""
+    shutil.copytree(trained.output_dir, tmp_path / "run")
+    return config
+
+
+@pytest.fixture
+def measured(monkeypatch):
+    """The texts of each evaluation, which is not made."""
+    seen = []
+
+    def evaluate(model, split, settings, on_step):
+        assert (model.training, on_step.__name__) == (False, "on_step")
+        seen.append((settings.seed, len(split)))
+        return SimpleNamespace(as_dict=lambda: {"texts": len(split)})
+
+    monkeypatch.setattr(evaluating, "evaluate", evaluate)
+    return seen
+
+
+def with_evaluation(config, **changes):
+    return config.model_copy(update={"evaluation": config.evaluation.model_copy(update=changes)})
+
+
+def read(path):
+    return json.loads(path.read_text())
+
+
+def test_the_evaluation_is_that_of_the_saved_model_on_the_test_texts(finished, tmp_path):
+    found = evaluate_runs(with_evaluation(finished, texts=0), "cpu")[0]
+    assert found["split"] == "test"
+    assert found["data"] == finished.data.dataset_name
+    assert found["verification"]["texts_beyond_tolerance"] == 0
+    test = read(tmp_path / "run" / "results.json")["test"]
+    assert found["texts"] == test["texts"] > 6
+    assert found["performance"]["accuracy"]["mean"] == pytest.approx(test["accuracy"])
+    assert found["performance"]["active_words"]["mean"] == pytest.approx(test["active_words"])
+    assert read(tmp_path / "run" / "evaluation.json")["performance"]["accuracy"]["mean"] == pytest.approx(
+        test["accuracy"]
+    )
+
+
+def test_every_seed_is_evaluated_after_training_on_its_own_test_texts(config, measured, tmp_path):
+    run_experiment(with_evaluation(config, seeds=(3, 4), texts=2), device="cpu")
+    assert measured == [(3, 2), (4, 2)]
+    assert all(read(tmp_path / "run" / f"seed-{seed}" / "evaluation.json")["texts"] == 2 for seed in (3, 4))
+
+
+def test_it_can_be_switched_off(finished, measured):
+    run_experiment(with_evaluation(finished, after_training=False), resume=True, device="cpu")
+    assert measured == []
+
+
+def test_a_run_stopped_in_its_evaluation_is_complete_and_resumes_there(config, tmp_path, monkeypatch, measured):
+    def stop(_model, _split, _settings, on_step):
+        assert (tmp_path / "run" / "results.json").is_file(), "the results are safe before it begins"
+        on_step(Step("reading texts", 1, 6))
+
+    seen = []
+    watchers = Watchers(lambda step: seen.append(step.task), is_interrupted=lambda: "reading texts" in seen)
+    with monkeypatch.context() as patched:
+        patched.setattr(evaluating, "evaluate", stop)
+        with pytest.raises(Interrupted, match="stopped while evaluating; the training is complete"):
+            run_experiment(config, device="cpu", watchers=watchers)
+    left = {path.name for path in (tmp_path / "run").iterdir()}
+    assert {"results.json", "model", "decisions.json"} <= left
+    assert not {"evaluation.json", "checkpoint"} & left
+    monkeypatch.setattr(Trainer, "run", lambda _: pytest.fail("it trains again"))
+    for _ in range(2):
+        run_experiment(config, resume=True, device="cpu")
+        assert measured == [(0, 6)], "what is measured is not measured again"
+
+
+@pytest.mark.usefixtures("measured")
+def test_an_evaluation_of_a_model_that_is_gone_is_not_believed(config, tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "evaluation.json").write_text(json.dumps({"split": "test", "most_texts": 6}))
+    run_experiment(config, device="cpu")
+    assert read(tmp_path / "run" / "evaluation.json")["texts"] == 6
+
+
+@pytest.mark.parametrize(
+    "written", ["{", "[]", '{"texts": 6}', '{"split": "test", "most_texts": 7}', '{"split": "own", "most_texts": 6}']
+)
+def test_a_file_about_something_else_is_not_taken_for_the_runs(tmp_path, written):
+    path = tmp_path / "evaluation.json"
+    assert read_evaluation(path, 6) is None
+    path.write_text(written)
+    assert read_evaluation(path, 6) is None
+    path.write_text('{"split": "test", "most_texts": 6}')
+    assert read_evaluation(path, 6) is not None
+
+
+def test_the_decisions_of_a_run_are_those_that_its_scores_count(finished, tmp_path):
+    decisions, test = read_decisions(tmp_path / "run"), read(tmp_path / "run" / "results.json")["test"]
+    assert decisions.digest == digest(load_data(finished, 0).test)
+    assert len(decisions.is_correct) == test["texts"]
+    assert sum(decisions.is_correct) / test["texts"] == test["accuracy"]
+
+
+def test_missing_or_damaged_decisions_say_what_to_do(tmp_path):
+    with pytest.raises(ValueError, match=r"there is no .*decisions\.json, which training writes"):
+        read_decisions(tmp_path)
+    (tmp_path / "decisions.json").write_text('{"test_digest": "x"}')
+    with pytest.raises(ValueError, match="is not what training writes"):
+        read_decisions(tmp_path)
+
+
+def test_texts_are_drawn_by_lot_and_stay_in_order():
+    split = TextSplit(tuple(str(i) for i in range(100)), tuple(i % 2 for i in range(100)))
+    drawn = draw(split, 10, seed=1)
+    numbers = [int(text) for text in drawn.texts]
+    assert numbers == sorted(set(numbers))
+    assert len(numbers) == 10
+    assert numbers[-1] > 20, "not the first ones"
+    assert list(drawn.labels) == [number % 2 for number in numbers]
+    assert draw(split, 10, seed=1) == drawn != draw(split, 10, seed=2)
+    assert draw(split, 0, seed=1) is draw(split, 100, seed=1) is split
+
+
+def test_settings_of_the_measurement_may_change_before_a_resume(finished, measured):
+    run_experiment(with_evaluation(finished, texts=3), resume=True, device="cpu")
+    assert measured == [(0, 3)]
+    with pytest.raises(ValueError, match="holds a run with other settings: evaluation.seeds"):
+        run_experiment(with_evaluation(finished, seeds=(9,)), resume=True, device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"datasets": ["sst2", "imdb"]}, "names several data sets .sst2, imdb.; run it with `lexical-sae multi-data"),
+        ({"variants": {"no gate": {}}}, "names several variants .no gate.; run it with `lexical-sae ablation`"),
+    ],
+    ids=["datasets", "variants"],
+)
+def test_several_experiments_are_refused_where_one_is_expected(tmp_path, settings, message):
+    config = build_config({"output_dir": str(tmp_path / "run"), **settings})
+    with pytest.raises(ValueError, match=message):
+        run_experiment(config, device="cpu")
+    assert not (tmp_path / "run").exists()

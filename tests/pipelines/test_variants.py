@@ -1,0 +1,168 @@
+import pytest
+
+from splade.config.load import build_config
+from splade.pipelines.ablations import bcos_heads, other_recipes, term_ablations
+from splade.pipelines.variants import load_datasets, load_variants, with_changes
+from splade.recipes import RECIPES
+
+TERMS = "training.objective.terms"
+PLAIN = "experiment_name: films\noutput_dir: out\ndata: {dataset_name: sst2}\n"
+
+
+def kinds(config) -> list[str]:
+    return [term.kind for term in config.training.objective.terms]
+
+
+@pytest.fixture
+def written(tmp_path):
+    def write(text):
+        path = tmp_path / "films.yaml"
+        path.write_text(PLAIN + text)
+        return path
+
+    return write
+
+
+def variants_of(path, standard=term_ablations, **how):
+    study = load_variants(path, standard, kind="ablation", **how)
+    return study, {variant.name: variant.config for variant in study.variants}
+
+
+def test_a_key_may_lead_through_a_list_or_to_a_part_that_is_off():
+    config = build_config({})
+    assert with_changes(config, {f"{TERMS}.1.weight": 0.7}).training.objective.terms[1].weight == 0.7
+    assert with_changes(config, {"training.target_accuracy": 0.9}).training.target_accuracy == 0.9
+
+
+def test_parts_of_a_list_have_names_and_go_with_null():
+    config = build_config({})
+    assert kinds(config) == ["own_words", "completeness_kl", "separation_contrastive"]
+    assert kinds(with_changes(config, {f"{TERMS}.completeness_kl": None})) == ["own_words", "separation_contrastive"]
+    replaced = with_changes(config, {f"{TERMS}.completeness_kl": "completeness_ce", f"{TERMS}.own_words.weight": 0.5})
+    assert kinds(replaced) == ["own_words", "completeness_ce", "separation_contrastive"]
+    assert replaced.training.objective.terms[0].weight == 0.5
+
+
+def test_sense_slots_follow_the_vpe_section():
+    config = build_config({"vpe": {"enabled": True, "token_ids": [2000], "num_senses": 2}})
+    assert with_changes(config, {"vpe.num_senses": 5}).model.expander.num_senses == 5
+
+
+def test_variants_change_what_they_say_and_nothing_else(written):
+    path = written(
+        "training: {max_epochs: 3}\n"
+        f"variants: {{z last: {{{TERMS}: []}}, a gate: {{model.gate: {{kind: drelu, offset: true}}}}}}\n"
+    )
+    study, configs = variants_of(path)
+    assert list(configs) == ["base", "z last", "a gate"], "in the order of the file"
+    assert study.is_paired
+    assert kinds(configs["z last"]) == []
+    assert configs["a gate"].model.gate.kind == "drelu"
+    assert [config.output_dir for config in configs.values()] == ["out/base", "out/z-last", "out/a-gate"]
+    own = {"output_dir", "experiment_name"}
+    base, other = (configs[name].model_dump(exclude=own) for name in ("base", "a gate"))
+    assert base["training"]["max_epochs"] == 3
+    other["model"]["gate"] = base["model"]["gate"]
+    assert other == base
+    assert not any(config.variants for config in configs.values())
+
+
+def test_another_recipe_is_laid_under_the_file_not_over_it(written):
+    path = written("training: {max_epochs: 3}\nvariants: {first: {recipe: cis, training.head_rate: 4.0}}\n")
+    _, configs = variants_of(path)
+    expected = build_config({"recipe": "cis", "training": {"max_epochs": 3, "head_rate": 4.0}})
+    assert configs["first"].training == expected.training
+    assert configs["first"].model == expected.model
+    assert configs["first"].recipe == "cis"
+
+
+def test_a_file_without_variants_gets_the_standard_ones_beside_its_run(written):
+    study, configs = variants_of(written(""))
+    assert study.config.output_dir == "out/ablation"
+    assert configs["base"].output_dir == "out/ablation/base"
+    assert variants_of(written(""), out="there")[1]["base"].output_dir == "there/base"
+    assert variants_of(written("variants: {one: {}}\n"))[1]["one"].output_dir == "out/one"
+
+
+@pytest.mark.parametrize("recipe", sorted(RECIPES))
+def test_standard_ablations_take_out_each_term_and_try_each_gate_and_completeness(written, recipe):
+    path = written(f"recipe: {recipe}\n")
+    _, configs = variants_of(path)
+    base = configs.pop("base")
+    for term in kinds(base):
+        assert kinds(configs.pop(f"without {term}")) == [kind for kind in kinds(base) if kind != term]
+    assert kinds(configs.pop("nothing asked")) == []
+    assert configs.pop("fixed weights").training.controller.clamp < 1e-5
+    tried = {base.model.gate.kind}
+    for kind in ("drelu", "gated_jumprelu", "jumprelu"):
+        if f"gate {kind}" in configs:
+            gate = configs.pop(f"gate {kind}").model.gate
+            assert gate.offset == base.model.gate.offset
+            tried.add(gate.kind)
+    assert tried == {"drelu", "gated_jumprelu", "jumprelu"}
+    ((name, other),) = configs.items()
+    assert {name, *kinds(base)} >= {"completeness_ce", "completeness_kl"}
+    own, theirs = (
+        next(term for term in config.training.objective.terms if term.kind.startswith("completeness"))
+        for config in (base, other)
+    )
+    assert (own.weight, own.centred, own.fraction) == (theirs.weight, theirs.centred, theirs.fraction)
+
+
+def test_heads_and_recipes_are_standard_too(written):
+    _, heads = variants_of(written("model: {head: {kind: relu, hidden_units: 64}}\n"), bcos_heads)
+    assert [(c.model.head.kind, c.model.head.hidden_units) for c in heads.values()] == [
+        *(("relu", 64), ("bcos", 64), ("bcos", 64))
+    ]
+    _, recipes = variants_of(written(""), other_recipes, base=lambda config: config.recipe)
+    assert sorted(recipes) == sorted(RECIPES)
+    assert all(config.recipe == name for name, config in recipes.items())
+    with pytest.raises(ValueError, match="model.head is 'bcos'"):
+        variants_of(written("model: {head: bcos}\n"), bcos_heads)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (f"variants: {{one: {{{TERMS}.hoyer: null}}}}", "terms.hoyer is unknown: there is no 'hoyer' in .'own_words'"),
+        ("variants: {one: {trainig.count: null}}", "trainig is unknown; did you mean 'training'.*'one'"),
+        ("variants: {one: {recipe: sic}}", "recipe 'sic' is unknown"),
+        ("variants: {base: {}}", "variants.base is taken"),
+        ("variants: {one: {data.train_samples: 5}}", "variants.one changes data.train_samples, so it could not be"),
+        ("variants: {one: {evaluation.seeds: [5]}}", "variants.one changes evaluation.seeds"),
+        ("variants: {a b: {}, a-b: {}}", "'a b' and another would share a folder"),
+        ("variants: {../..: {}}", "cannot name a folder"),
+        ("variants: {one: 3}", "variants.one is 3"),
+        ("datasets: [sst2, imdb]", "names several data sets; run it with `lexical-sae multi-dataset`"),
+    ],
+    ids=["term", "key", "recipe", "base", "data", "seeds", "folder", "path", "number", "datasets"],
+)
+def test_slips_are_told_before_anything_is_trained(written, text, message):
+    with pytest.raises(ValueError, match=message):
+        variants_of(written(text + "\n"))
+
+
+def test_each_data_set_is_an_experiment_with_what_is_particular_to_it(written):
+    path = written("datasets: [sst2, my/reviews.csv]\nvariants: {sst2: {model.max_length: 32}}\n")
+    study = load_datasets(path, out="there")
+    first, second = (variant.config for variant in study.variants)
+    assert not study.is_paired
+    assert (first.data.dataset_name, first.model.max_length, first.output_dir) == ("sst2", 32, "there/sst2")
+    assert (second.data.dataset_name, second.output_dir) == ("my/reviews.csv", "there/reviews")
+    assert second.model.max_length != 32
+    assert not first.datasets
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "names no data sets; list them"),
+        ("datasets: [sst2]\nvariants: {sst: {}}", "variants.sst is no data set of .*did you mean 'sst2'"),
+        ("datasets: [sst2, sst2]", "datasets .*names sst2 twice"),
+        ("datasets: [a/x.csv, b/x.csv]", "would share a folder"),
+    ],
+    ids=["none", "variant", "twice", "folder"],
+)
+def test_slips_with_data_sets_are_told(written, text, message):
+    with pytest.raises(ValueError, match=message):
+        load_datasets(written(text + "\n"))

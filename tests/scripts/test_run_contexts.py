@@ -1,0 +1,67 @@
+import json
+
+import pytest
+import typer
+from rich.console import Console
+from typer.testing import CliRunner
+
+from splade.config.load import load_config
+from splade.models.persistence import save_pretrained
+from splade.scripts import run_long_context, run_polysemy
+from splade.training.run_folder import CONFIG
+from tests import tiny
+from tests.data.test_senses import COARSE, PAIRS, write
+from tests.tiny import BAD, GOOD
+
+app = typer.Typer()
+app.command("long-context")(run_long_context.long_context)
+app.command("polysemy")(run_polysemy.polysemy)
+
+
+@pytest.fixture
+def run(monkeypatch):
+    for script in (run_long_context, run_polysemy):
+        monkeypatch.setattr(script, "console", Console(width=250))
+    return lambda *arguments: CliRunner().invoke(app, [str(a) for a in arguments], catch_exceptions=False)
+
+
+@pytest.fixture(scope="module")
+def experiment(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("contexts")
+    rows = [f"{text} {i},{'negative' if text in BAD else 'positive'}" for i in range(8) for text in (*GOOD, *BAD)]
+    (folder / "texts.csv").write_text("\n".join(["text,label", *rows]) + "\n")
+    path = folder / "experiment.yaml"
+    path.write_text(f"output_dir: '{folder / 'run'}'\ndata: {{dataset_name: '{folder / 'texts.csv'}'}}\n")
+    save_pretrained(tiny.model(), folder / "run" / "model")
+    (folder / "run" / CONFIG).write_text(load_config(path).model_dump_json())
+    return path
+
+
+def test_needles_are_hidden_in_one_command(run, experiment):
+    shown = run("long-context", "--config", experiment, "--lengths", "60,20", "--needles", 3).stdout
+    assert "20 tokens" in shown
+    found = json.loads((experiment.parent / "run" / "long_context.json").read_text())
+    assert found["plan"]["lengths"] == [20, 60]
+    assert (experiment.parent / "run" / "long_context.html").is_file()
+
+
+@pytest.mark.parametrize("lengths", ["many", "", "0,5"])
+def test_lengths_that_are_none_are_refused(run, experiment, lengths):
+    with pytest.raises(ValueError, match="--lengths 128,512"):
+        run("long-context", "--config", experiment, "--lengths", lengths)
+
+
+def test_senses_are_measured_from_local_folders(run, experiment, tmp_path):
+    senses, pairs = write(tmp_path / "senses", COARSE), write(tmp_path / "pairs", PAIRS)
+    arguments = ("--config", experiment, "--senses", senses, "--pairs", pairs, "--other")
+    shown = run("polysemy", *arguments, experiment.parent / "run" / "model").stdout
+    assert "the same meaning in two sentences?" in shown
+    found = json.loads((experiment.parent / "run" / "polysemy.json").read_text())
+    assert len(found) == 2
+    assert (experiment.parent / "run" / "polysemy.html").is_file()
+
+
+def test_senses_that_are_nowhere_are_asked_for(run, experiment, monkeypatch):
+    monkeypatch.delenv("LEXICAL_SAE_DATA", raising=False)
+    with pytest.raises(FileNotFoundError, match="Give its folder"):
+        run("polysemy", "--config", experiment)

@@ -1,0 +1,91 @@
+import json
+
+import pytest
+import typer
+from rich.console import Console
+from typer.testing import CliRunner
+
+from splade.data import TextDataset, TextSplit
+from splade.models.persistence import save_pretrained
+from splade.pipelines.sae_comparison import compare_with_saes, words_of, write_comparison
+from splade.scripts import run_sae as script
+from splade.training.posthoc_sae import SAESettings
+from tests import tiny
+from tests.tiny import BAD, GOOD
+
+app = typer.Typer()
+app.command()(script.sae)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return tiny.model()
+
+
+@pytest.fixture(scope="module")
+def results(model):
+    texts = tuple(f"{text} {i}" for i in range(5) for text in (*GOOD, *BAD))
+    split = TextSplit(texts, tuple(2 * (i % 8 < 4) for i in range(len(texts))))
+    dataset = TextDataset("made", ("negative", "neutral", "positive"), split, split, split)
+    return compare_with_saes(model, dataset, SAESettings(steps=5), train_texts=30, test_texts=20)
+
+
+def test_words_and_three_dictionaries_answer_the_same_questions(results):
+    assert [code["name"] for code in results["codes"]] == ["words", "ReLU SAE", "TopK SAE", "random dictionary"]
+    assert [code["features"] for code in results["codes"][1:]] == [4 * 32] * 3
+    assert (results["train_texts"], results["test_texts"], results["width"]) == (30, 20, 32)
+    for code in results["codes"]:
+        assert code["accuracy"]["count"] == 20
+        assert [flips["features"] for flips in code["flips"]] == [1, 3, 5]
+    assert len(results["model"]["removed"]) == 4
+
+
+def test_the_comparison_is_left_as_data_and_as_a_page(results, tmp_path):
+    write_comparison(results, tmp_path)
+    assert json.loads((tmp_path / "sae.json").read_text())["codes"][0]["name"] == "words"
+    page = (tmp_path / "sae.html").read_text()
+    for part in ("TopK SAE", "random dictionary", "variance rebuilt", "hidden state itself"):
+        assert part in page
+
+
+def test_words_of_many_texts_stand_in_their_order(model):
+    texts = ["a", "a very good film and a plot", "bad"]
+    alone = [words_of(model, [text]) for text in texts]
+    together = words_of(model, texts)
+    assert together.counts.tolist() == [int(one.counts[0]) for one in alone]
+    assert together.ids.tolist() == [i for one in alone for i in one.ids.tolist()]
+
+
+@pytest.fixture
+def run(monkeypatch):
+    monkeypatch.setattr(script, "console", Console(width=200))
+    return lambda *arguments: CliRunner().invoke(app, [str(a) for a in arguments], catch_exceptions=False)
+
+
+@pytest.fixture
+def experiment(tmp_path):
+    data, place = tmp_path / "texts.csv", tmp_path / "run"
+    rows = [f"{text} {i},{'negative' if text in BAD else 'positive'}" for i in range(8) for text in (*GOOD, *BAD)]
+    data.write_text("\n".join(["text,label", *rows]) + "\n")
+    path = tmp_path / "experiment.yaml"
+    path.write_text(f"output_dir: '{place}'\ndata: {{dataset_name: '{data}'}}\n")
+    return path
+
+
+def test_a_model_that_is_not_there_is_asked_for(run, experiment):
+    with pytest.raises(ValueError, match="train it first"):
+        run("--config", experiment)
+
+
+def test_the_command_prints_and_writes(run, experiment, model):
+    from splade.config.load import load_config
+    from splade.training.run_folder import CONFIG
+
+    settings = load_config(experiment)
+    place = experiment.parent / "run"
+    place.mkdir()
+    save_pretrained(model, place / "model")
+    (place / CONFIG).write_text(settings.model_dump_json())
+    shown = run("--config", experiment, "--steps", 3, "--train-texts", 20, "--texts", 10).stdout
+    assert "variance rebuilt" in shown
+    assert (place / "sae.html").is_file()
