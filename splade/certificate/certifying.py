@@ -1,6 +1,7 @@
 """A certificate from the model before and the model after."""
 
 import json
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -38,10 +39,11 @@ def certify(
     closed = (after.gate.closed & ~before.gate.closed).nonzero().flatten().tolist()
     asked = find_words(after, lexicon.forbid) if lexicon is not None and lexicon.forbid else ()
     # A word of the lexicon that the original had closed is as silent as the others, and may be certified so.
-    silent_words = {i for word in asked for i in word.dimensions if after.gate.closed[i]}
+    forbidden = {i for word in asked for i in word.dimensions}
+    _refuse_open_words(after, forbidden)
     removed = [
         RemovedDimension(id=i, name=after.dimensions[i].name, was_open=i in closed)
-        for i in sorted(silent_words | set(closed))
+        for i in sorted(forbidden | set(closed))
     ]
     construction = Construction(
         removed=tuple(removed),
@@ -74,6 +76,16 @@ def _refuse_other_changes(before: LexicalSAE, after: LexicalSAE) -> None:
         )
     if torch.equal(before.gate.closed, after.gate.closed):
         raise ValueError("the two models have the same words closed; there is no removal to certify")
+
+
+def _refuse_open_words(model: LexicalSAE, forbidden: Collection[int]) -> None:
+    """A lexicon that promises more than was done would be read as part of what is certified."""
+    if still_open := [i for i in sorted(forbidden) if not model.gate.closed[i]]:
+        names = ", ".join(model.dimensions.names(still_open))
+        raise ValueError(
+            f"the edited model's lexicon forbids words that are open in it: {names}; "
+            "make it anew from the original with `lexical-sae edit`"
+        )
 
 
 def _first_difference(before: LexicalSAE, after: LexicalSAE) -> str:

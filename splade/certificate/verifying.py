@@ -16,7 +16,7 @@ from torch import Tensor
 from splade.certificate.document import Certificate, Construction, Effect
 from splade.certificate.effect import NamedTexts, measure_effect
 from splade.certificate.fingerprints import hash_closed, hash_files, hash_input_embedding, hash_others
-from splade.intervene import with_closed
+from splade.intervene import Lexicon, find_words, with_closed
 from splade.models.lexical_sae import LexicalSAE
 from splade.models.persistence import from_pretrained
 from splade.progress import OnStep, silent
@@ -78,6 +78,8 @@ def verify_model(
 ) -> tuple[Check, ...]:
     """The claims about the edited model itself, once it is loaded, and with data those about its effect."""
     checks = [*_construction(model, certificate.construction)]
+    if certificate.lexicon is not None and certificate.lexicon.forbid:
+        checks.append(_lexicon(model, certificate.lexicon, certificate.construction))
     if data is not None:
         if certificate.effect is None:
             raise ValueError("this certificate claims no effect on a data set; leave the data out")
@@ -113,6 +115,17 @@ def _construction(model: LexicalSAE, claimed: Construction) -> Iterator[Check]:
         yield Check(claim, found == expected, "" if found == expected else f"SHA-256 {found[:12]}…")
 
 
+def _lexicon(model: LexicalSAE, lexicon: Lexicon, claimed: Construction) -> Check:
+    """Whether the words that were asked for are the ones that went, with all their forms and senses."""
+    claim = "the words that its lexicon forbids are among the removed ones"
+    try:
+        asked = find_words(model, lexicon.forbid)
+    except ValueError as error:
+        return Check(claim, False, str(error))
+    left = {i for word in asked for i in word.dimensions} - {dimension.id for dimension in claimed.removed}
+    return Check(claim, not left, ", ".join(model.dimensions.names(sorted(left))))
+
+
 def _at_extremes(model: LexicalSAE) -> Float[Tensor, "N V"]:
     """What the gate and what follows it make of extreme logits, and shape features of a word that has them all."""
     closed = model.gate.closed
@@ -143,10 +156,12 @@ def _effect(
     pairs = {
         "file": (source.file_sha256, claimed.data.file_sha256),
         "rows": (source.rows_sha256, claimed.data.rows_sha256),
+        "number of texts": (source.texts, claimed.data.texts),
+        "labels": (source.labelled, claimed.data.labelled),
     }
     odd = [name for name, (found, expected) in pairs.items() if found != expected]
     claim = f"the data is {claimed.data.name} as certified"
-    yield Check(claim, not odd, "" if not odd else f"other {' and '.join(odd)} (SHA-256 differs)")
+    yield Check(claim, not odd, "" if not odd else f"other {' and '.join(odd)}")
     if odd:
         return
     found = measure_effect(
@@ -158,7 +173,7 @@ def _effect(
         batch_size=batch_size,
         on_step=on_step,
     )
-    wrong = list(_differences(claimed.model_dump(), found.model_dump(), claimed.decisions))
+    wrong = list(_differences(claimed.model_dump(), found.model_dump(), found.decisions))
     yield Check("the effect on it is the one given", not wrong, "; ".join(wrong))
 
 
@@ -178,5 +193,6 @@ def _differences(claimed: Mapping[str, Any], found: Mapping[str, Any], decisions
 def _close(one: float, other: float | None, decisions: int) -> bool:
     if other is None:
         return False
-    slack = int(COUNT_SLACK * decisions) if isinstance(one, int) else FIGURE_SLACK * max(1.0, abs(one))
+    # Relative to what was found: a claim must not widen its own slack.
+    slack = int(COUNT_SLACK * decisions) if isinstance(one, int) else FIGURE_SLACK * max(1.0, abs(other))
     return abs(one - other) <= slack

@@ -74,8 +74,14 @@ def open_movies(folder: Path) -> Tables:
 def _evidence(text: str, groups: Any, place: str) -> tuple[Span, ...]:
     tokens = [match.span() for match in re.finditer(r"\S+", text)]
     found = set()
-    for evidence in (one for group in groups for one in group):
-        first, end = evidence["start_token"], evidence["end_token"]
+    try:
+        marks = [(int(one["start_token"]), int(one["end_token"])) for group in groups for one in group]
+    except (LookupError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"{place}: evidences are {groups!r:.60}, not groups of marks with start_token and end_token; "
+            "fetch the file again"
+        ) from error
+    for first, end in marks:
         if not 0 <= first <= end <= len(tokens):
             raise ValueError(
                 f"{place}: evidence from token {first} to {end} lies outside the text of {len(tokens)} tokens; "
@@ -93,11 +99,21 @@ def open_hatexplain_marks(folder: Path) -> Tables:
     texts, spans = [], []
     for row, cells in enumerate(zip(table.column("post_tokens"), table.column("rationales"), strict=True)):
         tokens, marks = (_literal(cell, table.place(row)) for cell in cells)
-        if any(len(own) != len(tokens) for own in marks):
-            raise ValueError(f"{table.place(row)}: a rationale has not one mark per token; fetch the file again")
+        if not _is_marked(tokens, marks):
+            raise ValueError(
+                f"{table.place(row)}: a rationale has not one mark, 0 or 1, per token; fetch the file again"
+            )
         texts.append(" ".join(tokens))
         spans.append(_agreed(tokens, marks))
     return _only(table, texts, spans)
+
+
+def _is_marked(tokens: Any, marks: Any) -> bool:
+    """Whether these are words, and per annotator a 0 or 1 for each."""
+    if not isinstance(tokens, list) or not isinstance(marks, list):
+        return False
+    sizes = [len(own) if isinstance(own, list) and all(mark in (0, 1) for mark in own) else -1 for own in marks]
+    return all(isinstance(token, str) for token in tokens) and all(size == len(tokens) for size in sizes)
 
 
 def _agreed(tokens: Sequence[str], marks: Sequence[Sequence[int]]) -> tuple[Span, ...]:

@@ -111,6 +111,8 @@ def _with_answers(path: Path) -> list[tuple[str, str, str]]:
     """Place, line and answer of each row of a data file and its gold file."""
     gold = path.with_name(path.name.replace(".data.", ".gold."))
     lines, answers = (_lines(file) for file in (path, gold))
+    if not lines:
+        raise ValueError(f"{path} has no rows; get the file again")
     if len(lines) != len(answers):
         raise ValueError(f"{path} has {len(lines)} lines and {gold.name} {len(answers)}; they belong together")
     rows = enumerate(zip(lines, answers, strict=True), start=1)

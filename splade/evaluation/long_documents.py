@@ -22,7 +22,8 @@ def hide_needle(needle: str, length: int, place: str, count: CountTokens, seed: 
         return None
     sentences = neutral_sentences(seed)
     before = _fill(sentences, room * PLACES[place], count)
-    after = _fill(sentences, room - sum(map(count, before)), count)
+    # A short sentence might still fit behind a needle that is to stand at the end.
+    after = _fill(sentences, room - sum(map(count, before)), count) if PLACES[place] < 1 else []
     return " ".join(chain(before, [needle], after))
 
 

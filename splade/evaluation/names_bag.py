@@ -38,6 +38,10 @@ class BagOfWords:
         """Nothing but a space."""
         return " "
 
+    def as_read(self, texts: Sequence[str]) -> list[str]:
+        """All of it."""
+        return list(texts)
+
     def contributions(self, texts: Sequence[str], on_step: OnStep = silent) -> list[Reading]:
         """The known words of each text; predicted is the index of a class among the sorted labels."""
         if not texts:

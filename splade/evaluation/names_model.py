@@ -66,8 +66,12 @@ class NamedModel(Protocol):
         """What to write in the place of a deleted word."""
         ...
 
+    def as_read(self, texts: Sequence[str]) -> list[str]:
+        """What the model reads of each text: a word behind the cut is not written there for it."""
+        ...
+
     def contributions(self, texts: Sequence[str], on_step: OnStep = silent) -> list[Reading]:
-        """What the model shows for each text. The text of a reading is the one that its spans point into."""
+        """What the model shows for each text. The text of a reading is the one that `as_read` gives."""
         ...
 
     def responses(self, probes: Sequence[Probe], on_step: OnStep = silent) -> list[Response]:

@@ -119,7 +119,8 @@ def histogram_auc(with_word: Int[ndarray, " B"], without: Int[ndarray, " B"], nu
 def measure_presence(
     model: NamedModel, texts: Sequence[str], seed: int = 0, on_step: OnStep = silent
 ) -> PresenceScores:
-    """Presence of every word that the model shows, over the texts."""
+    """Presence of every word that the model shows, over the texts as far as it reads them."""
+    texts = model.as_read(texts)
     collector = PresenceCollector(texts, seed)
     for start in range(0, len(texts), CHUNK):
         chunk = texts[start : start + CHUNK]

@@ -44,9 +44,14 @@ class LexicalSAENames:
         """The mask token."""
         return str(self.model.tokenizer.mask_token)
 
-    def contributions(self, texts: Sequence[str], on_step: OnStep = silent) -> list[Reading]:
-        """What the model shows for each text; special tokens that somebody typed are broken up."""
+    def as_read(self, texts: Sequence[str]) -> list[str]:
+        """Each text up to the last word that the model has room for; typed special tokens are broken up."""
         plain = [self._plain(text) for text in texts]
+        return [self._cut(text, offsets) for text, offsets in zip(plain, self._encode(plain).offsets, strict=True)]
+
+    def contributions(self, texts: Sequence[str], on_step: OnStep = silent) -> list[Reading]:
+        """What the model shows for each text."""
+        plain = self.as_read(texts)
         encoded = self._encode(plain)
         readings: dict[int, Reading] = {}
         for rows, batch in self._batches(encoded.tokens, "reading texts", on_step):
@@ -113,6 +118,14 @@ class LexicalSAENames:
         for token in self.model.tokenizer.all_special_tokens:
             text = text.replace(token, f"{token[:1]} {token[1:]}")
         return text
+
+    def _cut(self, text: str, offsets: Sequence[Span | None]) -> str:
+        """The text to the end of the word that the last token lies in, where there may be more of it."""
+        last = next((at for at in reversed(offsets) if at is not None), None)
+        if last is None or len(offsets) < self.model.max_length:
+            return text
+        word = span_around(list(word_spans(text)), *last)
+        return text[: last[1] if word is None else word[1]]
 
     def _encode(self, texts: list[str]) -> _Encoded:
         if not texts:

@@ -89,7 +89,8 @@ def measure_polysemy(
         codes |= dict.fromkeys(figures)
         means.update(range(row, row + len(senses[1])), figures)
         row += len(senses[1])
-    chosen = {split: _few(some, plan.pairs, [plan.seed, row]) for split, some in pairs.items()}
+    # Seeded by the data alone: how many mentions a model saw must not change which pairs it is asked.
+    chosen = {split: _few(some, plan.pairs, [plan.seed, len(words)]) for split, some in pairs.items()}
     return PolysemyResult(
         words=tuple(word.word for word in words),
         slots=tuple(slots),
@@ -114,16 +115,18 @@ def _slots(model: LexicalSAE, word: str, states: WordStates, senses: list[str], 
 def _read_senses(
     model: LexicalSAE, read: Sequence[WordStates], senses: Sequence[Sequence[str]]
 ) -> dict[str, Float[Tensor, " N"]]:
-    """Whether the sense of each test mention is read right, by code; NaN where train has one sense alone."""
+    """Whether the sense of each test mention is read right, by code and by the commonest sense.
+
+    NaN for all of them where train has one sense alone, so that they are means over the same mentions.
+    """
     known = sorted({sense for some in senses for sense in some})
     train, test = (torch.tensor([known.index(sense) for sense in some]) for some in senses)
     commonest = int(train.bincount().argmax())
     figures = {"majority": (test == commonest).double()}
     fit, held = (codes_of(model, states) for states in read)
+    if len(train.unique()) < 2:
+        return {name: torch.full_like(figures["majority"], torch.nan) for name in ("majority", *fit)}
     for name in fit:
-        if len(train.unique()) < 2:
-            figures[name] = torch.full((len(test),), torch.nan, dtype=torch.float64)
-            continue
         probe = fit_probe(fit[name], train, len(known))
         figures[name] = (probe.logits(held[name]).argmax(-1) == test).double()
     return figures

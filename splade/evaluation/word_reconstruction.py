@@ -18,22 +18,27 @@ def rebuild_from_words(
     """Hidden states of held-out texts from their words, and the ridge penalty that was chosen.
 
     A lexical model has no way back to its states; ridge regression from words to states, fitted on other texts, is the
-    best linear one. Solved among texts, not words: `s_held s_fit' (s_fit s_fit' + penalty)^-1 (states - mean) + mean`.
+    best linear one. Solved among texts, not words: `s_held s_fit' (s_fit s_fit' + penalty)^-1 (states - mean) + mean`,
+    words counted from their means too, so that the intercept is free.
     """
-    words, unseen, target = code_matrix(fit), code_matrix(held), states.double().numpy()
-    mean = target.mean(0)
-    kernel = (words @ words.T).toarray()
+    words, target = code_matrix(fit), states.double().numpy()
+    kernel, cross = ((code @ words.T).toarray() for code in (words, code_matrix(held)))
     chooses = np.arange(len(target)) % 5 == 0
 
-    def solve(rows: np.ndarray, penalty: float) -> np.ndarray:
-        square = kernel[np.ix_(rows, rows)] + penalty * np.eye(len(rows))
-        return np.linalg.solve(square, target[rows] - mean)
+    def ridge(rows: np.ndarray, asked: np.ndarray, penalty: float) -> np.ndarray:
+        """Fitted on some rows, the states of texts whose products with those rows are asked about."""
+        own, mean = kernel[np.ix_(rows, rows)], target[rows].mean(0)
+        square = _centred(own, own) + penalty * np.eye(len(rows))
+        return _centred(asked, own) @ np.linalg.solve(square, target[rows] - mean) + mean
 
     def error(penalty: float) -> float:
         rows, others = np.flatnonzero(~chooses), np.flatnonzero(chooses)
-        found = kernel[np.ix_(others, rows)] @ solve(rows, penalty) + mean
-        return float(np.square(found - target[others]).sum())
+        return float(np.square(ridge(rows, kernel[np.ix_(others, rows)], penalty) - target[others]).sum())
 
     best = min(PENALTIES, key=error) if len(target) > 5 else PENALTIES[-1]
-    weights = words.T @ solve(np.arange(len(target)), best)
-    return torch.from_numpy(unseen @ weights + mean).to(states.dtype), best
+    return torch.from_numpy(ridge(np.arange(len(target)), cross, best)).to(states.dtype), best
+
+
+def _centred(products: np.ndarray, own: np.ndarray) -> np.ndarray:
+    """Products with the fitted texts, as they are when the mean of those is taken from both sides."""
+    return products - products.mean(1, keepdims=True) - own.mean(0) + own.mean()

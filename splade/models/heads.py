@@ -18,6 +18,9 @@ from splade.circuits.sparse_code import SparseCode
 from splade.models.layers.bcos import alignment, unit_rows
 from splade.part import PartConfig
 
+UNDECIDED = 0.5
+"""Greatest root mean square of class-centred logits that a head may start with."""
+
 
 class ReluHead(nn.Module):
     """Two layers, `W2 relu(W1 s + b1) + b2`: piecewise linear, so every prediction has an exact linear form.
@@ -62,6 +65,18 @@ class ReluHead(nn.Module):
         # Near words now add up instead of cancelling: smaller than vectors drawn one by one.
         self.word_vectors.copy_(0.03 * rows @ torch.randn(rows.shape[1], self.word_vectors.shape[1]).to(rows))
 
+    @torch.no_grad()
+    def calm(self, sparse_vectors: Float[Tensor, "N V"]) -> None:
+        """Shrink the class weights where they make a head that has learned nothing sure of these texts.
+
+        Strengths of ten instead of one would give logits of ten: cross-entropy is then lowered fastest by closing every
+        word, and nothing is learned any more.
+        """
+        logits = self(sparse_vectors).logits
+        size = (logits - logits.mean(-1, keepdim=True)).square().mean().sqrt()
+        if size > UNDECIDED:
+            self.class_weights.mul_(UNDECIDED / size)
+
     def forward(self, sparse_vector: Float[Tensor, "*batch V"]) -> CircuitState:
         with torch.autocast(sparse_vector.device.type, enabled=False):
             s = sparse_vector.to(self.word_vectors.dtype)
@@ -84,7 +99,7 @@ class ReluHead(nn.Module):
 
 
 class BcosHead(nn.Module):
-    """Two B-cos layers without bias: `logits = W(s) s`, exact at any depth, though not piecewise linear.
+    """B-cos layers without bias: `logits = W(s) s`, exact at any depth, though not piecewise linear.
 
     Each layer computes `|cos(x, w)|^(B-1) * (w_hat . x)`; its dynamic weight is `|cos|^(B-1) * w_hat`, so the product
     of the layers' dynamic weights is `W_eff` and `b_eff` is zero. Direct logit attribution is exact, but it is not
@@ -98,8 +113,10 @@ class BcosHead(nn.Module):
 
     class Config(PartConfig):
         kind: Literal["bcos"] = "bcos"
+        layers: int = Field(default=2, ge=2)
+        """How many layers there are, that of the words and that of the classes included."""
         hidden_units: int = Field(default=256, ge=1)
-        """Width H of the hidden layer."""
+        """Width H of every layer but the last."""
         exponent: float = Field(default=2.0, ge=1)
         """B: how strongly a unit prefers inputs aligned with its weights; 1 is a linear layer."""
 
@@ -109,13 +126,19 @@ class BcosHead(nn.Module):
     def __init__(self, config: Config, size: int, num_labels: int) -> None:
         super().__init__()
         self.exponent = config.exponent
-        self.word_weights = nn.Parameter(torch.empty(size, config.hidden_units))
-        self.class_weights = nn.Parameter(torch.empty(num_labels, config.hidden_units))
+        width = config.hidden_units
+        self.word_weights = nn.Parameter(torch.empty(size, width))
+        self.hidden_weights = nn.ParameterList(torch.empty(width, width) for _ in range(config.layers - 2))
+        self.class_weights = nn.Parameter(torch.empty(num_labels, width))
         nn.init.normal_(self.word_weights, std=0.1)
-        nn.init.xavier_uniform_(self.class_weights)
+        for weights in (*self.hidden_weights, self.class_weights):
+            nn.init.xavier_uniform_(weights)
 
     def start_from(self, embeddings: Float[Tensor, "V D"]) -> None:
         """This head always starts at random."""
+
+    def calm(self, sparse_vectors: Float[Tensor, "N V"]) -> None:
+        """Nothing to shrink: only the directions of weights count here."""
 
     def forward(self, sparse_vector: Float[Tensor, "*batch V"]) -> CircuitState:
         with torch.autocast(sparse_vector.device.type, enabled=False):
@@ -136,13 +159,19 @@ class BcosHead(nn.Module):
         self, first: Float[Tensor, "*batch H"], length: Float[Tensor, "*batch 1"]
     ) -> tuple[Float[Tensor, "*batch C"], Float[Tensor, "*batch C H"]]:
         """Logits and readout from the first layer's projections and the length of its input."""
-        class_vectors = unit_rows(self.class_weights)
-        first_scale = alignment(first, length, self.exponent)
-        hidden = first * first_scale
-        second = hidden @ class_vectors.T
-        second_scale = alignment(second, hidden.norm(dim=-1, keepdim=True), self.exponent)
-        readout = second_scale[..., None] * class_vectors * first_scale[..., None, :]
-        return second * second_scale, readout
+        scales = [alignment(first, length, self.exponent)]
+        outputs = first * scales[0]
+        vectors = [unit_rows(weights) for weights in (*self.hidden_weights, self.class_weights)]
+        for unit_vectors in vectors:
+            projections = outputs @ unit_vectors.T
+            scales.append(alignment(projections, outputs.norm(dim=-1, keepdim=True), self.exponent))
+            outputs = projections * scales[-1]
+        # From the classes down: never more than C rows per text, where from the words up there would be H.
+        *below, last = vectors
+        readout = scales[-1][..., None] * last
+        for unit_vectors, scale in zip(reversed(below), reversed(scales[1:-1]), strict=True):
+            readout = (readout * scale[..., None, :]) @ unit_vectors
+        return outputs, readout * scales[0][..., None, :]
 
 
 Head = ReluHead | BcosHead

@@ -33,13 +33,14 @@ def term_ablations(config: ExperimentConfig) -> Variants:
 
 
 def bcos_heads(config: ExperimentConfig) -> Variants:
-    """B-cos heads of the same width beside the experiment's ReLU head."""
+    """B-cos heads of the same width beside the experiment's ReLU head: deeper, and with a higher exponent."""
     head = config.model.head
     if head.kind != "relu":
         raise ValueError(f"model.head is {head.kind!r}; B-cos heads are compared with a ReLU head: take model.head out")
     bcos = {"kind": "bcos", "hidden_units": head.hidden_units}
     return {
         "B-cos-2": {"model.head": bcos},
+        "B-cos-3": {"model.head": {**bcos, "layers": 3}},
         "B-cos-2, exponent 3": {"model.head": {**bcos, "exponent": 3.0}},
     }
 

@@ -87,10 +87,12 @@ def _difference(variant: Variant, first: Variant) -> Difference:
 
 
 def _yardsticks(found: dict[str, Any], first: ExperimentConfig) -> tuple[ComparedYardstick, ...]:
-    base = read_decisions(next(iter(seed_folders(first).values())))
+    of_seeds = [read_decisions(place) for place in seed_folders(first).values()]
+    # All seeds that were tested on the yardsticks' texts, as the accuracy beside them is that of all seeds.
+    bases = [one for one in of_seeds if one.digest == found["test_digest"]] or of_seeds[:1]
 
     def paired(is_correct: Sequence[bool]) -> Difference:
-        return paired_difference([Decisions(found["test_digest"], tuple(is_correct))], [base])
+        return paired_difference([Decisions(found["test_digest"], tuple(is_correct))] * len(bases), bases)
 
     return tuple(
         ComparedYardstick(name, scores["accuracy"], scores.get("seconds"), paired(scores["is_correct"]))

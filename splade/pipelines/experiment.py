@@ -17,6 +17,7 @@ from splade.models.lexical_sae import CLASSIFY, LexicalSAE
 from splade.models.persistence import save_pretrained
 from splade.pipelines.evaluating import evaluate_runs
 from splade.pipelines.inputs import documents, load_data
+from splade.pipelines.sae_comparison import RESULTS as SAE_RESULTS
 from splade.pipelines.scoring import Scores, score, write_decisions
 from splade.runs import Watchers, fit, run_seeds
 from splade.training.run_folder import EVALUATION, RunFolder
@@ -57,8 +58,9 @@ def run_experiment(
         run = setup_and_train(config, device, watchers, seed=seed, folder=folder)
         save_pretrained(run.model, folder.model)
         write_decisions(folder.path, run.dataset.test, run.scores)
-        # One of before would be that of a model which is gone.
-        (folder.path / EVALUATION).unlink(missing_ok=True)
+        # Those of before would be of a model which is gone.
+        for name in (EVALUATION, SAE_RESULTS):
+            (folder.path / name).unlink(missing_ok=True)
         return run.as_dict()
 
     figures = ("accuracy", "active_words", "identity_error")

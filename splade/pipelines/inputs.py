@@ -2,11 +2,13 @@
 
 import hashlib
 import json
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import torch
 import yaml
+from pydantic import ValidationError
 
 from splade.config.schema import ExperimentConfig
 from splade.data import TextDataset, TextSplit, load_text_dataset
@@ -50,6 +52,16 @@ def digest(split: TextSplit) -> str:
     return hashlib.sha256(json.dumps([list(split.texts), list(split.labels)]).encode()).hexdigest()
 
 
+def text_digests(split: TextSplit) -> list[str]:
+    """A hash of each text with its label; the second of two equal ones has another, and so on."""
+    seen: Counter[tuple[str, int]] = Counter()
+    found = []
+    for row in zip(split.texts, split.labels, strict=True):
+        found.append(hashlib.sha256(json.dumps([*row, seen[row]]).encode()).hexdigest()[:16])
+        seen[row] += 1
+    return found
+
+
 def model_folder(config: ExperimentConfig) -> Path:
     """Where the run of the first seed left its model."""
     place, seed = Path(config.output_dir), config.evaluation.seeds[0]
@@ -59,6 +71,12 @@ def model_folder(config: ExperimentConfig) -> Path:
 def require_same_experiment(config: ExperimentConfig, folder: Path) -> None:
     """Refuse to measure a model on rows that it may have learned from: data, model and seeds must be those it had."""
     saved = yaml.safe_load((folder / CONFIG).read_text(encoding="utf-8"))
+    try:
+        # A setting that is younger than the run has its default there.
+        saved = json.loads(ExperimentConfig.model_validate(saved).model_dump_json())
+    except ValidationError:
+        # Settings that are no longer known differ from any.
+        saved = saved if isinstance(saved, dict) else {}
     given = json.loads(config.model_dump_json())
     odd = [part for part in ("data", "model") if saved.get(part) != given[part]]
     if saved.get("evaluation", {}).get("seeds") != given["evaluation"]["seeds"]:

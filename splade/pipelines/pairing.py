@@ -36,13 +36,15 @@ def paired_difference(ours: Sequence[Decisions], theirs: Sequence[Decisions]) ->
 
 def _differences(ours: Sequence[Decisions], theirs: Sequence[Decisions]) -> Float[ndarray, " T"]:
     """One difference per text: the mean over the seeds that were tested on it."""
-    of_texts: dict[str, list[Float[ndarray, " T"]]] = {}
+    of_texts: dict[str, list[float]] = {}
     for own, other in zip(ours, theirs, strict=True):
         if own.digest != other.digest:
             raise ValueError("the two were tested on other texts, so they cannot be paired; train both anew")
-        difference = np.asarray(own.is_correct, dtype=float) - np.asarray(other.is_correct, dtype=float)
-        of_texts.setdefault(own.digest, []).append(difference)
-    return np.concatenate([np.mean(seeds, axis=0) for seeds in of_texts.values()])
+        # Seeds may draw other test texts, which still overlap: each text is known by its own hash.
+        names = own.texts or other.texts or [f"{own.digest} {i}" for i in range(len(own.is_correct))]
+        for name, is_right, is_theirs in zip(names, own.is_correct, other.is_correct, strict=True):
+            of_texts.setdefault(name, []).append(float(is_right) - float(is_theirs))
+    return np.array([sum(seeds) / len(seeds) for seeds in of_texts.values()])
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

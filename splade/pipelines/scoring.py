@@ -12,7 +12,7 @@ from splade.data.batches import length_buckets, tokenise
 from splade.inference.reading import read_batch
 from splade.mechanistic.attribution import code_identity_error
 from splade.models.lexical_sae import LexicalSAE
-from splade.pipelines.inputs import digest
+from splade.pipelines.inputs import digest, text_digests
 from splade.progress import OnStep, Step, silent
 from splade.training.run_folder import DECISIONS, write_json
 
@@ -72,12 +72,15 @@ class Decisions(NamedTuple):
     digest: str
     """Of the texts and their labels: only equal ones can be paired."""
     is_correct: tuple[bool, ...]
+    texts: tuple[str, ...] = ()
+    """A hash of each text, so that one which several draws of a split share is known; empty where nobody kept them."""
 
 
 def write_decisions(folder: Path, test: TextSplit, scores: Scores) -> None:
     """Leave `decisions.json` in a run's folder: a 1 for every text that was got right, a 0 for every other."""
     marks = "".join("1" if is_right else "0" for is_right in scores.is_correct)
-    write_json(folder / DECISIONS, {"test_digest": digest(test), "is_correct": marks})
+    found = {"test_digest": digest(test), "is_correct": marks, "texts": " ".join(text_digests(test))}
+    write_json(folder / DECISIONS, found)
 
 
 def read_decisions(folder: Path) -> Decisions:
@@ -85,8 +88,10 @@ def read_decisions(folder: Path) -> Decisions:
     path = folder / DECISIONS
     try:
         saved = json.loads(path.read_text(encoding="utf-8"))
-        return Decisions(saved["test_digest"], tuple(mark == "1" for mark in saved["is_correct"]))
+        is_correct = tuple(mark == "1" for mark in saved["is_correct"])
+        # Runs of before it was kept have none.
+        return Decisions(saved["test_digest"], is_correct, tuple(saved.get("texts", "").split()))
     except FileNotFoundError as error:
         raise ValueError(f"there is no {path}, which training writes; train that run anew to compare it") from error
-    except (ValueError, LookupError, TypeError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise ValueError(f"{path} is not what training writes; train that run anew to compare it") from error

@@ -151,6 +151,9 @@ class _ExperimentFile:
 
     def _variant(self, name: str, changes: dict[str, Any]) -> Variant:
         source = f"{self.source}, {name!r}"
+        for key in changes:
+            if key.split(".")[0] in ("datasets", "variants", "output_dir"):
+                raise ValueError(f"{key} is for the file as a whole, not for one of its experiments ({source})")
         recipe = {"recipe": changes["recipe"]} if "recipe" in changes else {}
         plain = self.config(**recipe, datasets=[], variants={})
         config = with_changes(plain, {key: value for key, value in changes.items() if key != "recipe"}, source)

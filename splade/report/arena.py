@@ -14,17 +14,19 @@ NOT_MEASURED = "–"
 LIMITS = (
     "On single removals the exact effect is first by definition; it checks the ground and wins nothing. Every other "
     "place is as found.",
-    "Direct attribution is gradient × strength here, so that is no explainer of its own.",
     "Where words of the text are masked, explainers of active words are shared out by the positions that won. Masks "
     "are strange to a model, equally for all.",
     "Agreement with people says what convinces, not what the model does.",
     "Milliseconds are processor time beyond the prediction. Brackets: 95 % intervals over texts.",
 )
+SAME = "Direct attribution is gradient × strength here, so that is no explainer of its own."
 
 
 def arena_page(title: str, found: Data) -> TablesPage:
     """The contest, for the terminal or a page."""
-    return TablesPage(title, arena_summary(found), arena_tables(found), LIMITS)
+    first, *others = LIMITS
+    limits = LIMITS if _has_gradient_times_strength(found) else (first, SAME, *others)
+    return TablesPage(title, arena_summary(found), arena_tables(found), limits)
 
 
 def arena_tables(found: Data) -> list[FigureTable]:
@@ -57,12 +59,18 @@ def arena_summary(found: Data) -> list[str]:
         f"Predicting takes {prediction['mean']:.0f} ms of processor time.",
         f"Check: exact leave-one-out is {_first(checks['leave_one_out_is_first'])} on single removals.",
         f"Check: random is {_last(checks['random_is_last'])} there.",
-        "Check: direct attribution and gradient × strength differ by at most "
-        f"{checks['direct_minus_gradient_times_strength']:.0e}.",
     ]
+    if not _has_gradient_times_strength(found):
+        gap = checks["direct_minus_gradient_times_strength"]
+        lines.append(f"Check: direct attribution and gradient × strength differ by at most {gap:.0e}.")
     if found["texts_without_words"]:
         lines.append(f"Left out: {found['texts_without_words']} texts without words.")
     return lines + [f"Not here: {reason}." for reason in found["left_out"]]
+
+
+def _has_gradient_times_strength(found: Data) -> bool:
+    """Whether it is an explainer of its own: of heads where direct attribution is something else."""
+    return "gradient_times_strength" in found["explainers"]
 
 
 _ERASED = ("comprehensiveness", "over seeds", "sufficiency (low is good)", "flips")
@@ -89,7 +97,7 @@ def _erased(erasure: Data) -> tuple[str, ...]:
 def _rationale_table(name: str, result: Data) -> FigureTable:
     title = (
         f"Agreement with people on {result['texts']} texts of {name} ({result['left_out']} left out; people mark "
-        f"{result['marked_share']:.0%} of the words, and the model saw {result['seen_share']:.0%} of the marked ones)"
+        f"{result['marked_share']:.0%} of the words, and of all marked ones the model saw {result['seen_share']:.0%})"
     )
     columns = ("explainer", "AUPRC", "over seeds", "token F1", "IOU F1", "above random")
     rows = [

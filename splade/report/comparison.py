@@ -45,7 +45,7 @@ class ComparedRun:
 
 @dataclass(frozen=True)
 class ComparedYardstick:
-    """A model without words, on the texts of the first seed."""
+    """A model without words, on the texts of the first seed; beside all runs of the first experiment on these."""
 
     name: str
     accuracy: float

@@ -39,7 +39,8 @@ def certify(
         made = certificates.certify(original, edited, texts, on_step=bars)
     certificates.write_certificate(made, out)
     console.print(certificate_view(made.model_dump(mode="json", exclude_none=True)))
-    console.print(Text(f"written to {out}; check it with: lexical-sae verify {out} {edited}", style="dim"))
+    read = f" --file {file}" if file is not None else f" --data {data}" if data is not None else ""
+    console.print(Text(f"written to {out}; check it with: lexical-sae verify {out} {edited}{read}", style="dim"))
 
 
 def _refuse_inside_a_model(out: Path, *folders: Path) -> None:

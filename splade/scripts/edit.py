@@ -29,7 +29,11 @@ def edit(
     closed = {i for word in done.words for i in word.dimensions}
     words = {word.word: names(word.dimensions) for word in done.words}
     console.print(removal_table(words, names(sorted(closed - set(done.newly_closed)))))
-    console.print(Text(f"written to {out}; certify it with: lexical-sae certify {model} {out}", style="dim"))
+    console.print(
+        Text(
+            f"written to {out}; certify it with: lexical-sae certify {model} {out} --out certificate.json", style="dim"
+        )
+    )
 
 
 if __name__ == "__main__":

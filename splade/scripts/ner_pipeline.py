@@ -21,6 +21,7 @@ from splade.evaluation.ner import TaggerScores, score_tagger
 from splade.evaluation.ner_lexicon import entity_lexicons
 from splade.models.lexical_sae import TAG, LexicalSAE
 from splade.models.persistence import from_pretrained, save_pretrained
+from splade.pipelines.inputs import require_same_experiment
 from splade.progress import OnStep, silent
 from splade.runs import Watchers, fit, run_seeds
 from splade.scripts.ner_report import BASELINES, TWIN, folder_of_run, load_sentences, write_tagging_report
@@ -121,8 +122,12 @@ def run_dense_tagger(
 ) -> dict[str, Any]:
     """The dense twin on the experiment's sentences, beside the experiment's model where there is one.
 
-    Written to `baselines.json`. The difference is of sentences in which every entity is right, paired.
+    Written to `baselines.json`. The difference is of sentences in which every entity is right, paired. A model that was
+    trained with other data or settings is refused, before anything is trained: it may have learned from the test split.
     """
+    run = folder_of_run(config)
+    if run is not None:
+        require_same_experiment(config, run)
     seed, place = config.evaluation.seeds[0], Path(config.output_dir)
     dataset = load_sentences(config, seed)
     twin = dense_tagger_twin(
@@ -149,7 +154,6 @@ def run_dense_tagger(
             "validation_f1": twin.validation,
         },
     }
-    run = folder_of_run(config)
     if run is not None:
         own = run / MODEL
         ours = score_tagger(from_pretrained(own).to(resolve_device(device)), dataset.test, (), on_step=on_step).entities

@@ -15,6 +15,7 @@ from splade.inference.tag_explaining import explain_tags
 from splade.inference.tagging import tag
 from splade.models.lexical_sae import TAG, LexicalSAE
 from splade.models.persistence import from_pretrained
+from splade.pipelines.inputs import model_folder
 from splade.progress import OnStep, Step, silent
 from splade.report.entities_terminal import seeds_figures
 from splade.report.page import Figures
@@ -40,9 +41,8 @@ def load_sentences(config: ExperimentConfig, seed: int) -> TaggedDataset:
 
 def folder_of_run(config: ExperimentConfig) -> Path | None:
     """Where the run of the first seed left its model; None if there is none."""
-    place = Path(config.output_dir)
-    own = (place, place / f"seed-{config.evaluation.seeds[0]}")
-    return next((folder for folder in own if (folder / MODEL).is_dir()), None)
+    own = model_folder(config)
+    return own.parent if own.is_dir() else None
 
 
 def types_of(tag_names: Sequence[str]) -> list[str]:

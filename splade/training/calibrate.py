@@ -41,5 +41,10 @@ def open_about_each(model: LexicalSAE, samples: Iterable[Float[Tensor, "N V"]], 
     strongest = torch.cat(tops)
     # Closed words are at -inf: where fewer words exist than are wanted, all of them open.
     ranked = strongest[strongest.isfinite()].sort(descending=True).values
+    if not len(ranked):
+        raise ValueError(
+            f"no word can open in any of the {count} samples that calibration read: every word is closed, or "
+            "model.neighbourhood has none for these texts; check the texts, or set model.neighbourhood to null"
+        )
     cut = ranked[min(words * count, len(ranked) - 1)]
     model.gate.offset.fill_(float(model.gate.thresholds().mean() - cut))

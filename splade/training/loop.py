@@ -41,6 +41,8 @@ from splade.training.word_vectors import learn_together, write_out
 logger = logging.getLogger(__name__)
 
 CALIBRATION_TEXTS = 256
+CALMING_TEXTS = 32
+"""Some of them, which tell how sure an untrained head is."""
 RANGE_TEST_RATE = 1e-4
 """Rate that a range test falls back to when no rate makes the loss fall."""
 
@@ -148,6 +150,9 @@ class Trainer:
             chosen = np.random.default_rng(self.seed).permutation(len(self.train.texts))[:CALIBRATION_TEXTS].tolist()
             samples = (self.train.encode(self.model, rows).logits for rows in MicroBatches(32).split(chosen))
             open_about_each(self.model, samples, round(settings.calibrated_start * settings.active_target))
+            with torch.no_grad():
+                some = self.train.encode(self.model, chosen[:CALMING_TEXTS])
+            self.model.head(self.train.head).calm(some.sparse_vector)
         if settings.batch_size is None:
             self.micro = MicroBatches(self._fitting_size())
         rate = settings.learning_rate or self._found_rate()

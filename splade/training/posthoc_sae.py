@@ -136,18 +136,23 @@ def _revive(
     is_dead: Bool[Tensor, " F"],
     random: np.random.Generator,
 ) -> None:
-    """Point dead features at what the others leave over of badly rebuilt states, and forget their past gradients."""
-    count = int(is_dead.sum())
+    """Point dead features at what the others leave over of badly rebuilt states, and forget their past gradients.
+
+    Every state serves one feature: twins would read and fire alike. Features beyond that wait for the next time.
+    """
     left_over = (batch - sae(batch)) / sae.scale
+    _, first = np.unique(left_over.cpu().numpy(), axis=0, return_index=True)
+    left_over = left_over[torch.from_numpy(np.sort(first)).to(left_over.device)]
     badness = left_over.square().sum(-1).double().cpu().numpy()
-    if not count or badness.sum() <= 0:
+    revived = is_dead.nonzero().flatten()[: int((badness > 0).sum())]
+    if not len(revived):
         return
-    chosen = torch.from_numpy(random.choice(len(batch), size=count, p=badness / badness.sum()))
-    directions = normalize(left_over[chosen], dim=-1)
-    sae.dictionary[is_dead] = directions
-    sae.reader[:, is_dead] = directions.T
-    sae.bias[is_dead] = 0.0
+    chosen = random.choice(len(badness), size=len(revived), replace=False, p=badness / badness.sum())
+    directions = normalize(left_over[torch.from_numpy(chosen).to(left_over.device)], dim=-1)
+    sae.dictionary[revived] = directions
+    sae.reader[:, revived] = directions.T
+    sae.bias[revived] = 0.0
     for moment in ("exp_avg", "exp_avg_sq"):
-        optimiser.state[sae.dictionary][moment][is_dead] = 0.0
-        optimiser.state[sae.reader][moment][:, is_dead] = 0.0
-        optimiser.state[sae.bias][moment][is_dead] = 0.0
+        optimiser.state[sae.dictionary][moment][revived] = 0.0
+        optimiser.state[sae.reader][moment][:, revived] = 0.0
+        optimiser.state[sae.bias][moment][revived] = 0.0

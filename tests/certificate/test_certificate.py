@@ -64,7 +64,7 @@ def test_a_certificate_verifies_from_the_edited_model_and_the_data_alone(folders
     moved = copy_of(edited, tmp_path)
     checks = verify(read_certificate(path), moved, DATA)
     assert failing(checks) == []
-    assert len(checks) == 9
+    assert len(checks) == 10
     assert failing(verify(certificate, edited, original=original)) == []
 
 
@@ -175,6 +175,39 @@ def test_a_false_figure_fails(folders, certificate, field):
     (check,) = [c for c in verify(certificate.model_copy(update={"effect": wrong}), folders[1], DATA) if not c.holds]
     assert check.claim == "the effect on it is the one given"
     assert field in check.detail
+
+
+@pytest.mark.parametrize("figure", ["largest_effect", "strongest_after"])
+def test_a_claim_does_not_widen_its_own_slack(folders, certificate, figure):
+    wrong = certificate.effect.model_copy(update={figure: float("inf")})
+    assert failing(verify(certificate.model_copy(update={"effect": wrong}), folders[1], DATA)) == [
+        "the effect on it is the one given"
+    ]
+
+
+@pytest.mark.parametrize("change", [{"texts": 1_000_000}, {"labelled": False}], ids=["number", "labels"])
+def test_a_false_account_of_the_data_fails_though_its_hash_is_right(folders, certificate, change):
+    source = certificate.effect.data.model_copy(update=change)
+    wrong = certificate.effect.model_copy(update={"data": source})
+    checks = verify(certificate.model_copy(update={"effect": wrong}), folders[1], DATA)
+    assert failing(checks) == ["the data is reviews as certified"]
+
+
+@pytest.mark.parametrize("more", ["church", "nosuchword"])
+def test_a_lexicon_that_says_more_than_was_removed_fails(folders, certificate, tmp_path, more):
+    wrong = certificate.model_copy(update={"lexicon": Lexicon(forbid=("film", "bank", more))})
+    checks = verify(read_certificate(write_certificate(wrong, tmp_path / "c.json")), folders[1])
+    assert failing(checks) == ["the words that its lexicon forbids are among the removed ones"]
+    assert more in next(check.detail for check in checks if not check.holds)
+
+
+def test_an_edited_model_whose_lexicon_forbids_an_open_word_is_not_certified(folders, tmp_path):
+    model = from_pretrained(folders[0])
+    suppress_token_globally(model, "film")
+    lexicon = Lexicon(forbid=("film", "church")).to_yaml()
+    folder = save_pretrained(model, tmp_path / "half", attached={"lexicon.yaml": lexicon})
+    with pytest.raises(ValueError, match=r"are open in it: church.*; make it anew"):
+        certify(folders[0], folder)
 
 
 def test_a_false_figure_of_a_word_fails(folders, certificate):

@@ -84,7 +84,7 @@ def test_a_certificate_of_a_tagger_verifies(folders, tmp_path):
     assert (claimed.effect.head, claimed.effect.strongest_after) == (TAG, 0)
     checks = verify(claimed, folders[1], DATA)
     assert [check.claim for check in checks if not check.holds] == []
-    assert len(checks) == 9
+    assert len(checks) == 10
 
 
 def test_the_effect_is_that_of_taking_the_dimensions_from_every_word():

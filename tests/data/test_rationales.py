@@ -46,11 +46,16 @@ def test_half_of_the_annotators_mark_a_token(tmp_path, monkeypatch):
     [
         ("eraser_movie", lambda _: None, "did you mean 'eraser_movies'"),
         ("eraser_movies", lambda folder: write_movies(folder, [[evidence(5, 99)]]), r"jsonl:1.* lies outside the text"),
-        ("hatexplain", lambda folder: write_hatexplain(folder, [("['a', 'b']", "[[1]]")]), "one mark per token"),
+        ("eraser_movies", lambda folder: write_movies(folder, [[{"start": 1}]]), r"jsonl:1.* start_token.*fetch"),
+        ("eraser_movies", lambda folder: write_movies(folder, None), r"jsonl:1.* evidences are None"),
+        ("hatexplain", lambda folder: write_hatexplain(folder, [("['a', 'b']", "[[1]]")]), "not one mark, 0 or 1"),
+        ("hatexplain", lambda folder: write_hatexplain(folder, [("['a', 'b']", "5")]), "not one mark, 0 or 1"),
+        ("hatexplain", lambda folder: write_hatexplain(folder, [("['a']", "[['x']]")]), "not one mark, 0 or 1"),
+        ("hatexplain", lambda folder: write_hatexplain(folder, [("[3]", "[[1]]")]), "not one mark, 0 or 1"),
         ("hatexplain", lambda folder: write_hatexplain(folder, [("['a'", "[]")]), "is no printed list"),
         ("hatexplain", lambda folder: write_hatexplain(folder, MARKS[1:]), "nobody marked anything"),
     ],
-    ids=["name", "outside", "marks", "cell", "unmarked"],
+    ids=["name", "outside", "keys", "none", "marks", "number", "letters", "tokens", "cell", "unmarked"],
 )
 def test_slips_are_told_with_their_place(tmp_path, name, fill, message):
     fill(tmp_path)

@@ -82,6 +82,11 @@ def test_damaged_pairs_are_told_with_their_line(tmp_path, name, text, message):
         load_context_pairs(write(tmp_path, {**PAIRS, name: text}))
 
 
+def test_a_file_without_rows_is_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"dev\.data\.txt has no rows; get the file again"):
+        load_context_pairs(write(tmp_path, {**PAIRS, "dev.data.txt": "\n", "dev.gold.txt": ""}))
+
+
 def test_a_folder_without_words_and_one_without_files_are_refused(tmp_path):
     with pytest.raises(ValueError, match="holds no words"):
         load_coarse_senses(tmp_path)

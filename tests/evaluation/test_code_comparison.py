@@ -87,6 +87,23 @@ def test_words_rebuild_states_that_are_linear_in_them_and_no_others():
     assert penalty == 100.0
 
 
+def test_the_intercept_costs_words_nothing():
+    """Few texts and many words: without an intercept of its own, words would have to make up the mean."""
+    generator = torch.Generator().manual_seed(0)
+    often = torch.rand(200, generator=generator) ** 3 * 0.4
+    weights = torch.randn(200, 32, generator=generator, dtype=torch.float64)
+
+    def drawn(count: int) -> torch.Tensor:
+        strengths = 2 * torch.rand(count, 200, generator=generator, dtype=torch.float64)
+        return strengths * (torch.rand(count, 200, generator=generator) < often)
+
+    fit, held = drawn(300), drawn(400)
+    found, _ = rebuild_from_words(SparseCode.from_dense(fit), fit @ weights + 3, SparseCode.from_dense(held))
+    target = held @ weights + 3
+    left = (found - target).square().sum() / (target - target.mean(0)).square().sum()
+    assert float(left) < 0.015
+
+
 def test_states_are_pooled_over_real_tokens_alone():
     states = torch.tensor([[[1.0], [3.0], [9.0]], [[8.0], [2.0], [4.0]]])
     mask = torch.tensor([[True, True, False], [False, True, True]])

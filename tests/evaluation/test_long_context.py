@@ -27,12 +27,13 @@ def count(text: str) -> int:
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("length", [12, 40, 200])
-def test_a_document_is_nearly_as_long_as_asked_and_holds_the_needle_at_its_place(place, length):
-    document = hide_needle("NEEDLE in hay", length, place, count, seed=0)
+@pytest.mark.parametrize("seed", range(5))
+def test_a_document_is_nearly_as_long_as_asked_and_holds_the_needle_at_its_place(place, length, seed):
+    document = hide_needle("NEEDLE in hay", length, place, count, seed)
     assert document is not None
     assert length - 12 <= count(document) <= length
     before, after = (count(part) for part in document.split("NEEDLE in hay"))
-    assert {"start": before == 0, "middle": abs(before - after) <= 24, "end": after <= 11}[place]
+    assert {"start": before == 0, "middle": abs(before - after) <= 24, "end": after == 0}[place]
 
 
 def test_the_needle_is_whole_or_there_is_no_document():

@@ -77,6 +77,9 @@ class Stuck:
 
     blank = "[MASK]"
 
+    def as_read(self, texts):
+        return list(texts)
+
     def contributions(self, texts, on_step=None):
         del on_step
         words = [NamedWord(i, name, (0, 3), 1.0, (-2.0, 2.0), 2.0) for i, name in enumerate(("sbs", "bog", "##grade"))]

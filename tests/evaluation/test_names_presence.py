@@ -159,6 +159,20 @@ def test_names_fall_to_chance_in_the_control_and_the_delete_test_does_not(texts)
     assert control.delete.share > 0.9
 
 
+def test_a_word_behind_the_cut_is_not_written_for_the_model():
+    made = tiny.model(ModelConfig(gate="drelu", max_length=8, neighbourhood=Neighbourhood.Config(words_per_token=1)))
+    made.start_from_backbone()
+    with torch.no_grad():
+        made.backbone.decoder.bias += 50
+    named = LexicalSAENames(made)
+    far = "the acting was terrible and boring in the city film"
+    assert named.as_read([far, "a good film  "]) == ["the acting was terrible and boring", "a good film  "]
+    assert named.contributions([far])[0].text == "the acting was terrible and boring"
+    scores = measure_presence(named, ["a good film", "a bank", far] * FEWEST)
+    (film,) = [one for one in scores.words if one.name == "film"]
+    assert (film.auc, film.texts) == (1.0, FEWEST)
+
+
 def test_presence_of_a_model_depends_on_its_texts_and_seed_alone(texts):
     named = LexicalSAENames(tiny.model())
     steps = []

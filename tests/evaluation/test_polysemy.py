@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from splade.circuits.sparse_code import SparseCode
 from splade.data.senses import ContextPair, SenseExample, SensesOfWord, mention_of
+from splade.evaluation import polysemy
 from splade.evaluation.polysemy import PolysemyPlan, measure_polysemy
 from splade.evaluation.sense_slots import measure_slots, purity
 from splade.evaluation.word_in_context import best_threshold, code_cosine
@@ -174,9 +175,29 @@ def test_everything_is_measured_and_shown(model):
         assert part in page
 
 
+def test_which_pairs_are_asked_does_not_depend_on_how_many_mentions_a_model_saw(model, monkeypatch):
+    asked = []
+
+    def listen(_, train, dev, *rest):
+        del rest
+        asked.append([[pair.mentions[0].sentence for pair in some] for some in (train, dev)])
+        return ()
+
+    monkeypatch.setattr(polysemy, "tell_in_context", listen)
+    far = SenseExample(mention_of("the " * 80 + "bank", 80, "made"), "money")
+    data = {"train": pairs(40), "dev": pairs(40)}
+    for test in (mentions(12), [*mentions(11), far]):
+        words = [SensesOfWord("bank", tuple(mentions(20)), tuple(test))]
+        measure_polysemy(model, words, data, PolysemyPlan(pairs=10))
+    assert asked[0] == asked[1]
+
+
 def test_words_with_one_sense_in_train_are_not_read_and_words_without_slots_have_no_split(model):
     (one, *_), test = [m for m in mentions(12) if m.sense == "money"], mentions(10)
     result = measure_polysemy(model, [SensesOfWord("river", (one,) * 10, tuple(test))], {})
     assert result.slots == ()
     assert result.senses[0].accuracy.count == 0
+    # The commonest sense is measured on the same mentions as the codes: here on none.
+    assert result.majority is not None
+    assert result.majority.count == 0
     assert result.in_context == ()

@@ -12,11 +12,17 @@ from splade.mechanistic.attribution import (
     compute_attribution_tensor,
     identity_error,
 )
-from splade.models.heads import BcosHead, ReluHead
+from splade.models.heads import UNDECIDED, BcosHead, ReluHead
 from tests.strategies import sparse_vectors
 
 SIZE, CLASSES = 12, 3
-HEADS = {"relu": ReluHead.Config(hidden_units=7), "bcos": BcosHead.Config(hidden_units=7)}
+HEADS = {
+    "relu": ReluHead.Config(hidden_units=7),
+    "bcos": BcosHead.Config(hidden_units=7),
+    "bcos-3": BcosHead.Config(hidden_units=7, layers=3),
+    "bcos-5": BcosHead.Config(hidden_units=7, layers=5, exponent=1.5),
+}
+BCOS = [kind for kind in HEADS if kind != "relu"]
 
 
 def build(kind, dtype=torch.float64):
@@ -58,18 +64,44 @@ def test_relu_head_effective_weights_are_its_gradient():
     torch.testing.assert_close(head(s).W_eff, jacobian)
 
 
-def test_bcos_head_matches_the_layer_formula_computed_by_hand():
-    head = build("bcos")
+@pytest.mark.parametrize("kind", BCOS)
+def test_bcos_head_and_its_effective_weights_match_the_layer_formula_computed_by_hand(kind):
+    head, config = build(kind), HEADS[kind]
     s = torch.rand(SIZE, dtype=torch.float64)
-    x = s
-    for weights in (head.word_weights.T, head.class_weights):
-        unit = weights / weights.norm(dim=1, keepdim=True)
-        x = torch.stack([((w @ x) / x.norm()).abs() * (w @ x) for w in unit])
-    torch.testing.assert_close(head(s).logits, x)
+    x, product = s, torch.eye(SIZE, dtype=torch.float64)
+    layers = [head.word_weights.T, *head.hidden_weights, head.class_weights]
+    assert len(layers) == config.layers
+    for weights in layers:
+        dynamic = torch.stack(
+            [((w @ x) / w.norm() / x.norm()).abs() ** (config.exponent - 1) * w / w.norm() for w in weights]
+        )
+        x, product = dynamic @ x, dynamic @ product
+    state = head(s)
+    torch.testing.assert_close(state.logits, x, atol=1e-14, rtol=1e-10)
+    torch.testing.assert_close(state.W_eff, product, atol=1e-14, rtol=1e-10)
+    assert torch.equal(state.b_eff, torch.zeros(CLASSES, dtype=torch.float64))
 
 
-def test_bcos_attribution_is_exact_but_not_gradient_times_input():
-    head = build("bcos")
+@pytest.mark.parametrize("kind", BCOS)
+def test_every_layer_of_a_bcos_head_learns_and_a_text_without_words_spoils_nothing(kind):
+    head = build(kind)
+    s = torch.rand(3, SIZE, dtype=torch.float64)
+    s[1] = 0
+    head(s).logits.square().sum().backward()
+    for parameter in head.parameters():
+        assert parameter.grad.isfinite().all()
+        assert parameter.grad.norm() > 0
+
+
+def test_a_bcos_head_of_two_layers_is_saved_as_before_and_fewer_are_refused():
+    assert set(build("bcos").state_dict()) == {"word_weights", "class_weights"}
+    with pytest.raises(ValueError, match="layers"):
+        BcosHead.Config(layers=1)
+
+
+@pytest.mark.parametrize("kind", BCOS)
+def test_bcos_attribution_is_exact_but_not_gradient_times_input(kind):
+    head = build(kind)
     s = torch.rand(SIZE, dtype=torch.float64)
     jacobian = torch.autograd.functional.jacobian(lambda x: head(x).logits, s)
     assert not torch.allclose(head(s).W_eff, jacobian, rtol=1e-2)
@@ -215,3 +247,23 @@ def test_word_vectors_start_near_each_other_for_words_that_are_near():
     before = plain.word_vectors.detach().clone()
     plain.start_from(embeddings)
     assert torch.equal(plain.word_vectors, before)
+
+
+@pytest.mark.parametrize(("strength", "is_changed"), [(0.01, False), (20.0, True)])
+def test_a_head_that_has_learned_nothing_is_not_sure(strength, is_changed):
+    head = ReluHead.Config(hidden_units=16).build(50, 3)
+    vectors = strength * torch.rand(40, 50)
+    before = head.class_weights.detach().clone()
+    head.calm(vectors)
+    logits = head(vectors).logits
+    size = (logits - logits.mean(-1, keepdim=True)).square().mean().sqrt().item()
+    assert (not torch.equal(head.class_weights, before)) == is_changed
+    assert size <= UNDECIDED + 1e-5
+    assert size == pytest.approx(UNDECIDED) or not is_changed
+
+
+def test_calming_a_head_with_no_text_changes_nothing():
+    head = ReluHead.Config(hidden_units=4).build(5, 2)
+    before = head.class_weights.detach().clone()
+    head.calm(torch.zeros(0, 5))
+    assert torch.equal(head.class_weights, before)

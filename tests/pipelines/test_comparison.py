@@ -130,6 +130,15 @@ def test_yardsticks_are_paired_with_the_first_too_and_measured_once(study, work,
 
 
 @pytest.mark.usefixtures("work")
+def test_yardsticks_stand_beside_all_seeds(study):
+    found = run_comparison(study(seeds="[1, 2]"), "parts", device="cpu", with_baselines=True)
+    # The first 20 texts are right in one run and the first 21 in the other, and 30 for the dense twin.
+    dense = found.yardsticks[1].difference
+    assert dense.mean == pytest.approx((10 + 9) / 2 / 50)
+    assert (dense.won, dense.lost) == (10, 0)
+
+
+@pytest.mark.usefixtures("work")
 def test_data_sets_stand_side_by_side_unpaired(study, tmp_path):
     found = run_comparison(study("datasets: [sst2, imdb]\n"), "data sets", device="cpu")
     assert [run.name for run in found.runs] == ["sst2", "imdb"]

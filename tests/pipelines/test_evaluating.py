@@ -8,7 +8,7 @@ from splade.config.load import build_config
 from splade.data import TextSplit
 from splade.pipelines import evaluating, load_data, run_experiment
 from splade.pipelines.evaluating import evaluate_runs, read_evaluation
-from splade.pipelines.inputs import digest, draw
+from splade.pipelines.inputs import digest, draw, require_same_experiment
 from splade.pipelines.scoring import read_decisions
 from splade.progress import Step
 from splade.runs import Watchers
@@ -112,8 +112,10 @@ def test_a_run_stopped_in_its_evaluation_is_complete_and_resumes_there(config, t
 def test_an_evaluation_of_a_model_that_is_gone_is_not_believed(config, tmp_path):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "evaluation.json").write_text(json.dumps({"split": "test", "most_texts": 6}))
+    (tmp_path / "run" / "sae.json").write_text("{}")
     run_experiment(config, device="cpu")
     assert read(tmp_path / "run" / "evaluation.json")["texts"] == 6
+    assert not (tmp_path / "run" / "sae.json").exists()
 
 
 @pytest.mark.parametrize(
@@ -131,7 +133,7 @@ def test_a_file_about_something_else_is_not_taken_for_the_runs(tmp_path, written
 def test_the_decisions_of_a_run_are_those_that_its_scores_count(finished, tmp_path):
     decisions, test = read_decisions(tmp_path / "run"), read(tmp_path / "run" / "results.json")["test"]
     assert decisions.digest == digest(load_data(finished, 0).test)
-    assert len(decisions.is_correct) == test["texts"]
+    assert len(decisions.is_correct) == len(set(decisions.texts)) == test["texts"]
     assert sum(decisions.is_correct) / test["texts"] == test["accuracy"]
 
 
@@ -141,6 +143,19 @@ def test_missing_or_damaged_decisions_say_what_to_do(tmp_path):
     (tmp_path / "decisions.json").write_text('{"test_digest": "x"}')
     with pytest.raises(ValueError, match="is not what training writes"):
         read_decisions(tmp_path)
+
+
+def test_a_setting_that_is_younger_than_a_run_had_its_default_there(tmp_path):
+    config, deeper = (build_config({"model": {"head": {"kind": "bcos", "layers": layers}}}) for layers in (2, 3))
+    saved = json.loads(config.model_dump_json())
+    del saved["model"]["head"]["layers"]
+    (tmp_path / "resolved_config.yaml").write_text(json.dumps(saved))
+    require_same_experiment(config, tmp_path)
+    with pytest.raises(ValueError, match=r"other settings \(model\)"):
+        require_same_experiment(deeper, tmp_path)
+    (tmp_path / "resolved_config.yaml").write_text("no mapping")
+    with pytest.raises(ValueError, match="other settings"):
+        require_same_experiment(config, tmp_path)
 
 
 def test_texts_are_drawn_by_lot_and_stay_in_order():

@@ -5,7 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from splade.data import TextSplit
 from splade.pipelines import pairing
+from splade.pipelines.inputs import text_digests
 from splade.pipelines.pairing import holm, paired_difference
 from splade.pipelines.scoring import Decisions
 
@@ -46,6 +48,15 @@ def test_texts_that_seeds_share_count_once():
     assert again == one
     mixed = paired_difference(decisions("1100", "0011"), decisions("0000", "1100"))
     assert (mixed.mean, mixed.won, mixed.lost) == (0.25, 2, 0), "texts 0 and 1 are won once and lost once"
+
+
+def test_texts_that_two_draws_share_count_once():
+    draws = [TextSplit(("a", "b", "a"), (0, 1, 0)), TextSplit(("b", "c", "a"), (1, 1, 0))]
+    names = [tuple(text_digests(split)) for split in draws]
+    assert len({*names[0], *names[1]}) == 4, "a, b, a again, c"
+    ours, theirs = ([Decisions(f"draw {i}", (mark,) * 3, names[i]) for i in range(2)] for mark in (True, False))
+    found = paired_difference(ours, theirs)
+    assert (found.won, found.lost, found.mean) == (4, 0, 1)
 
 
 def test_texts_of_their_own_count_each():

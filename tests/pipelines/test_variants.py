@@ -111,9 +111,10 @@ def test_standard_ablations_take_out_each_term_and_try_each_gate_and_completenes
 
 def test_heads_and_recipes_are_standard_too(written):
     _, heads = variants_of(written("model: {head: {kind: relu, hidden_units: 64}}\n"), bcos_heads)
-    assert [(c.model.head.kind, c.model.head.hidden_units) for c in heads.values()] == [
-        *(("relu", 64), ("bcos", 64), ("bcos", 64))
-    ]
+    base, *bcos = (config.model.head for config in heads.values())
+    assert (base.kind, {(head.kind, head.hidden_units) for head in bcos}) == ("relu", {("bcos", 64)})
+    depths = {name: (config.model.head.layers, config.model.head.exponent) for name, config in list(heads.items())[1:]}
+    assert depths == {"B-cos-2": (2, 2), "B-cos-3": (3, 2), "B-cos-2, exponent 3": (2, 3)}
     _, recipes = variants_of(written(""), other_recipes, base=lambda config: config.recipe)
     assert sorted(recipes) == sorted(RECIPES)
     assert all(config.recipe == name for name, config in recipes.items())
@@ -134,8 +135,9 @@ def test_heads_and_recipes_are_standard_too(written):
         ("variants: {../..: {}}", "cannot name a folder"),
         ("variants: {one: 3}", "variants.one is 3"),
         ("datasets: [sst2, imdb]", "names several data sets; run it with `lexical-sae multi-dataset`"),
+        ("variants: {one: {datasets: [sst2, imdb]}}", "datasets is for the file as a whole.*'one'"),
     ],
-    ids=["term", "key", "recipe", "base", "data", "seeds", "folder", "path", "number", "datasets"],
+    ids=["term", "key", "recipe", "base", "data", "seeds", "folder", "path", "number", "datasets", "nested"],
 )
 def test_slips_are_told_before_anything_is_trained(written, text, message):
     with pytest.raises(ValueError, match=message):
@@ -160,8 +162,9 @@ def test_each_data_set_is_an_experiment_with_what_is_particular_to_it(written):
         ("datasets: [sst2]\nvariants: {sst: {}}", "variants.sst is no data set of .*did you mean 'sst2'"),
         ("datasets: [sst2, sst2]", "datasets .*names sst2 twice"),
         ("datasets: [a/x.csv, b/x.csv]", "would share a folder"),
+        ("datasets: [sst2]\nvariants: {sst2: {output_dir: there}}", "output_dir is for the file as a whole"),
     ],
-    ids=["none", "variant", "twice", "folder"],
+    ids=["none", "variant", "twice", "folder", "output"],
 )
 def test_slips_with_data_sets_are_told(written, text, message):
     with pytest.raises(ValueError, match=message):

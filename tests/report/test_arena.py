@@ -96,6 +96,14 @@ def test_the_terminal_shows_names_and_reasons_as_they_are():
         assert piece in page.getvalue()
 
 
+def test_gradient_times_strength_is_said_to_be_direct_attribution_only_where_it_is():
+    other = deepcopy(FOUND)
+    other["explainers"]["gradient_times_strength"] = {"about": "slope times strength", "is_drawn": False}
+    told = [" ".join([*page.summary, *page.limits]) for page in (arena_page("", FOUND), arena_page("", other))]
+    assert ["Direct attribution is gradient × strength here" in one for one in told] == [True, False]
+    assert ["gradient × strength differ by at most 2e-08" in one for one in told] == [True, False]
+
+
 @pytest.mark.parametrize("is_of_run", [False, True])
 def test_pages_escape_every_string_and_stand_alone(is_of_run):
     contest = arena_page("A <run>", FOUND)

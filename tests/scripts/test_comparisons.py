@@ -60,7 +60,7 @@ def test_heads_are_compared(run, write, tmp_path):
     code, output, error = run("bcos-ablation", *write())
     assert (code, error) == (0, "")
     assert "against ReLU-2" in output
-    assert [row["name"] for row in saved(tmp_path)["runs"]] == ["ReLU-2", "B-cos-2", "B-cos-2, exponent 3"]
+    assert [row["name"] for row in saved(tmp_path)["runs"]] == ["ReLU-2", "B-cos-2", "B-cos-3", "B-cos-2, exponent 3"]
 
 
 def test_recipes_stand_beside_models_without_words(run, write, tmp_path):

@@ -176,6 +176,13 @@ def test_the_dense_twin_is_told_of_capitals_too_and_stands_beside_the_model(fini
     assert "dense twin: F1" in page
 
 
+def test_a_model_of_other_data_is_not_compared_and_nothing_is_trained(finished, tmp_path):
+    config, _ = finished
+    other = config.model_copy(update={"data": config.data.model_copy(update={"dataset_name": str(tmp_path)})})
+    with pytest.raises(ValueError, match=r"other settings \(data\)"):
+        run_dense_tagger(other, "cpu", rates=(1e-2,))
+
+
 def test_the_command_prints_the_scores(place, finished, tmp_path, capsys, monkeypatch):
     _, results = finished
     monkeypatch.setattr("splade.scripts.ner_pipeline.run_ner", lambda *_, **__: results)

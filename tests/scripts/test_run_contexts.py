@@ -29,6 +29,7 @@ def run(monkeypatch):
 def experiment(tmp_path_factory):
     folder = tmp_path_factory.mktemp("contexts")
     rows = [f"{text} {i},{'negative' if text in BAD else 'positive'}" for i in range(8) for text in (*GOOD, *BAD)]
+    rows += [f"{text} and {text} {i},neutral" for i in range(8) for text in GOOD]
     (folder / "texts.csv").write_text("\n".join(["text,label", *rows]) + "\n")
     path = folder / "experiment.yaml"
     path.write_text(f"output_dir: '{folder / 'run'}'\ndata: {{dataset_name: '{folder / 'texts.csv'}'}}\n")

@@ -5,11 +5,13 @@ import typer
 from rich.console import Console
 from typer.testing import CliRunner
 
+from splade.config.load import load_config
 from splade.data import TextDataset, TextSplit
 from splade.models.persistence import save_pretrained
 from splade.pipelines.sae_comparison import compare_with_saes, words_of, write_comparison
 from splade.scripts import run_sae as script
 from splade.training.posthoc_sae import SAESettings
+from splade.training.run_folder import CONFIG
 from tests import tiny
 from tests.tiny import BAD, GOOD
 
@@ -66,10 +68,18 @@ def run(monkeypatch):
 def experiment(tmp_path):
     data, place = tmp_path / "texts.csv", tmp_path / "run"
     rows = [f"{text} {i},{'negative' if text in BAD else 'positive'}" for i in range(8) for text in (*GOOD, *BAD)]
+    rows += [f"{text} and {text} {i},neutral" for i in range(8) for text in GOOD]
     data.write_text("\n".join(["text,label", *rows]) + "\n")
     path = tmp_path / "experiment.yaml"
     path.write_text(f"output_dir: '{place}'\ndata: {{dataset_name: '{data}'}}\n")
     return path
+
+
+def save_run(experiment, model):
+    place = experiment.parent / "run"
+    save_pretrained(model, place / "model")
+    (place / CONFIG).write_text(load_config(experiment).model_dump_json())
+    return place
 
 
 def test_a_model_that_is_not_there_is_asked_for(run, experiment):
@@ -77,15 +87,16 @@ def test_a_model_that_is_not_there_is_asked_for(run, experiment):
         run("--config", experiment)
 
 
-def test_the_command_prints_and_writes(run, experiment, model):
-    from splade.config.load import load_config
-    from splade.training.run_folder import CONFIG
+def test_data_whose_labels_changed_since_training_are_refused(run, experiment, model):
+    save_run(experiment, model)
+    data = experiment.parent / "texts.csv"
+    data.write_text(data.read_text().replace(",neutral", ",mixed"))
+    with pytest.raises(ValueError, match=r"mixed, negative, positive.*the data changed since training"):
+        run("--config", experiment, "--steps", 3)
 
-    settings = load_config(experiment)
-    place = experiment.parent / "run"
-    place.mkdir()
-    save_pretrained(model, place / "model")
-    (place / CONFIG).write_text(settings.model_dump_json())
+
+def test_the_command_prints_and_writes(run, experiment, model):
+    place = save_run(experiment, model)
     shown = run("--config", experiment, "--steps", 3, "--train-texts", 20, "--texts", 10).stdout
     assert "variance rebuilt" in shown
     assert (place / "sae.html").is_file()

@@ -58,6 +58,13 @@ def test_calibration_needs_an_offset_to_move():
         open_about(tiny.model(), [], 10)
 
 
+def test_calibration_where_no_word_can_open_is_refused_with_a_remedy():
+    model = anchored_model()
+    nothing = torch.full((3, len(model.dimensions)), -torch.inf)
+    with pytest.raises(ValueError, match=r"any of the 3 samples.*set model\.neighbourhood to null"):
+        open_about_each(model, [nothing], 10)
+
+
 def test_calibration_without_texts_is_refused():
     with pytest.raises(ValueError, match="at least one text"):
         open_about(anchored_model(), [], 10)

@@ -2,6 +2,7 @@ import pytest
 import torch
 from torch.nn.functional import normalize
 
+from splade.training import posthoc_sae
 from splade.training.posthoc_sae import (
     FITTERS,
     SAESettings,
@@ -88,6 +89,23 @@ def test_dead_features_come_back_to_life():
         return int((sae.encode(states) > 0).any(0).logical_not().sum())
 
     assert dead(revivals=4) < dead(revivals=0)
+
+
+def test_features_that_come_back_are_no_twins(monkeypatch):
+    states, _ = planted(1000, seed=0)
+    found = []
+    revive = posthoc_sae._revive
+
+    def watched(sae, *rest):
+        revive(sae, *rest)
+        found.append((sae.dictionary.detach() @ sae.dictionary.detach().T).fill_diagonal_(0).max())
+
+    monkeypatch.setattr(posthoc_sae, "_revive", watched)
+    # More dead features than states in a batch: some must wait.
+    wide = SAESettings(features_per_unit=16, steps=12, batch_size=16, revivals=3)
+    fit_topk_sae(states, ACTIVE, wide)
+    assert len(found) == 3
+    assert max(found) < 1 - 1e-5
 
 
 def test_the_penalty_rises_while_too_many_features_are_active():

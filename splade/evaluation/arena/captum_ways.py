@@ -1,13 +1,15 @@
 """Captum's sampled explanations of the same model, at the input: integrated gradients and LIME.
 
-They score words of the text, not of the vocabulary, so they are compared where words of the text are deleted.
+They score words of the text, not of the vocabulary, so they are compared where words of the text are deleted. Like
+there, only words are masked: special tokens stay.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from splade.evaluation.arena.attention import per_word
@@ -16,7 +18,10 @@ from splade.evaluation.arena.explainer import Told
 from splade.evaluation.arena.masked_reading import mask_id
 from splade.models.lexical_sae import LexicalSAE
 
+REFERENCE = "Ribeiro et al. 2016, arXiv:1602.04938"
 STEPS, SAMPLES, AT_ONCE = 50, 1000, 50
+KERNEL_WIDTH = 0.25
+"""Of LIME for texts: 25 where distances are given in hundredths."""
 MISSING = (
     "integrated gradients and LIME at the input need captum, which is not installed: pip install captum, or "
     "lexical-sae[arena]"
@@ -25,7 +30,7 @@ MISSING = (
 
 @dataclass(frozen=True)
 class CaptumGradients:
-    """Integrated gradients at the embedding, from a text of masks; a word has the sum of its tokens."""
+    """Integrated gradients at the embedding, from the text with all words masked; a word has the sum of its tokens."""
 
     steps: int = STEPS
     name: str = "input_integrated_gradients"
@@ -44,14 +49,14 @@ class CaptumGradients:
         ids = _ids(case)
         embeddings: Any = case.model.backbone.encoder
         integrated = LayerIntegratedGradients(lambda ids: _decide(case, ids), embeddings.get_input_embeddings())
-        masks = torch.full_like(ids, mask_id(case))
+        masks = ids.masked_fill(_is_word(case), mask_id(case))
         found: Any = integrated.attribute(ids, baselines=masks, n_steps=self.steps, internal_batch_size=AT_ONCE)
         return Told(written=per_word(case, found[0].sum(-1).detach().cpu()))
 
 
 @dataclass(frozen=True)
 class CaptumLime:
-    """A linear model of what masking random sets of words does. A word goes as a whole, and so does what is none."""
+    """A linear model of what masking random sets of words does; a word goes as a whole."""
 
     samples: int = SAMPLES
     name: str = "input_lime"
@@ -68,9 +73,13 @@ class CaptumLime:
 
         ids, words = _ids(case), case.layout.token_words
         features = torch.tensor([[0 if word is None else word + 1 for word in words]], device=ids.device)
+        is_word = _is_word(case)
         with torch.random.fork_rng():
             torch.manual_seed(int(case.drawn(seed).integers(2**31)))
-            found = Lime(lambda ids: _decide(case, ids).detach()).attribute(
+            # Captum gives every token to some feature; what is no word comes back before the model reads.
+            found = Lime(
+                lambda masked: _decide(case, masked.long().where(is_word, ids)).detach(), similarity_func=nearness
+            ).attribute(
                 ids.float(),
                 baselines=float(mask_id(case)),
                 feature_mask=features,
@@ -96,8 +105,27 @@ def explain_text(explainer: CaptumGradients | CaptumLime, model: LexicalSAE, tex
     return written
 
 
+def nearness(_text: Tensor, _masked: Tensor, is_left: Tensor, **_: object) -> float:
+    """LIME's weight of a masked text: a Gaussian kernel of the cosine distance between its words and all of them.
+
+    Captum's own measures the distance between token *ids*, so that masking a word counts by its place in the
+    vocabulary. `is_left` holds a 0 or 1 for what is no word, then for every word.
+
+    Example: three of four words left -> distance 1 - sqrt(3/4), weight 0.87
+    """
+    words = is_left.flatten()[1:].double()
+    distance = 1 - math.sqrt(float(words.mean()))
+    return math.exp(-(distance**2) / (2 * KERNEL_WIDTH**2))
+
+
 def _ids(case: Case) -> Int[Tensor, "1 L"]:
     return case.read.batch.input_ids.to(next(case.model.parameters()).device)
+
+
+def _is_word(case: Case) -> Bool[Tensor, "1 L"]:
+    """Which tokens belong to a word; the others are never masked."""
+    words = case.layout.token_words
+    return torch.tensor([[word is not None for word in words]], device=next(case.model.parameters()).device)
 
 
 def _decide(case: Case, ids: Tensor) -> Float[Tensor, " N"]:

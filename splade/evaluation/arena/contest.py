@@ -7,7 +7,7 @@
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from splade.data.batches import tokenise
@@ -143,17 +143,23 @@ class _Marked:
     row: int
     text: str
     words: frozenset[int]
-    share: float
-    """Of the words that the model saw."""
-    seen: float
-    """Share of the marked words of the whole text."""
+    num_seen: int
+    """Words of the text that the model saw."""
+    num_marked: int
+    """Marked words of the whole text, seen or not."""
+
+    @property
+    def share(self) -> float:
+        """Of the words that the model saw."""
+        return len(self.words) / max(1, self.num_seen)
 
 
 def _beside_people(
     model: LexicalSAE, given: RationaleTexts, panel: _Panel, settings: ArenaSettings, on_step: OnStep
 ) -> RationaleResult:
     rows = drawn_rows(len(given), settings.rationale_texts, settings.seed)
-    marked = list(_marked(model, [(row, given.rationales[row]) for row in rows]))
+    every = [_mark(model, row, given.rationales[row]) for row in rows]
+    marked = [one for one in every if 0 < len(one.words) < one.num_seen]
     if not marked:
         raise ValueError(
             f"of {len(rows)} texts of {given.name} the model saw none with marked and unmarked words; "
@@ -168,16 +174,14 @@ def _beside_people(
             ground.update(case, one.words, _written(case, panel.asked_only(case)))
             count += 1
         on_step(Step(f"comparing with people ({given.name})", done, len(marked)))
-    seen = sum(one.seen for one in marked) / len(marked)
+    # Of all texts: those whose marks all lie beyond the limit are left out above, but not here.
+    seen = sum(len(one.words) for one in every) / sum(one.num_marked for one in every)
     return RationaleResult(count, len(rows) - count, share, seen, ground.result())
 
 
-def _marked(model: LexicalSAE, numbered: Sequence[tuple[int, Rationale]]) -> Iterator[_Marked]:
-    """The texts of which the model saw marked words and others."""
-    for row, rationale in numbered:
-        (ids,) = tokenise(model.tokenizer, [rationale.text], model.max_length).ids
-        spans = lay_out(model.tokenizer, rationale.text, ids).word_spans
-        words = marked_words(spans, rationale)
-        if 0 < len(words) < len(spans):
-            whole = marked_words(list(word_spans(rationale.text)), rationale)
-            yield _Marked(row, rationale.text, words, len(words) / len(spans), len(words) / len(whole))
+def _mark(model: LexicalSAE, row: int, rationale: Rationale) -> _Marked:
+    text = rationale.text
+    (ids,) = tokenise(model.tokenizer, [text], model.max_length).ids
+    spans = lay_out(model.tokenizer, text, ids).word_spans
+    whole = marked_words(list(word_spans(text)), rationale)
+    return _Marked(row, text, marked_words(spans, rationale), len(spans), len(whole))

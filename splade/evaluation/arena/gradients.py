@@ -1,7 +1,8 @@
 """Explainers that differentiate the head by the strengths of the active words.
 
-For two ReLU layers gradient x strength *is* direct attribution, so it is no explainer of its own here: the contest
-checks that the two agree. What takes part is the gradient alone, with its sign, and its average along a sampled path.
+For two ReLU layers gradient x strength *is* direct attribution, so there it is no explainer of its own: the contest
+checks that the two agree. For other heads it takes part. Everywhere the gradient alone does, with its sign, and its
+average along a sampled path.
 """
 
 from dataclasses import dataclass, replace
@@ -20,6 +21,11 @@ REFERENCE = "Sundararajan et al. 2017, arXiv:1703.01365"
 def gradient(case: Case, _seed: int) -> Scores:
     """Slope of the explained number in the strength of each active word, with its sign."""
     return _slopes(case, torch.ones(1, dtype=case.state.code.values.dtype))[0]
+
+
+def gradient_times_strength(case: Case, seed: int) -> Scores:
+    """What each word would add if the slope were the same all the way from nothing."""
+    return case.state.code.values * gradient(case, seed)
 
 
 def integrated_gradients(case: Case, steps: int) -> Scores:
@@ -54,6 +60,9 @@ def _side_by_side(code: SparseCode, values: Float[Tensor, " K"], count: int) -> 
 
 GRADIENT = OfActiveWords(
     "gradient", "slope of the logit in each word's strength, with its sign", gradient, is_in_logits=False
+)
+GRADIENT_TIMES_STRENGTH = OfActiveWords(
+    "gradient_times_strength", "slope of the logit in each word's strength, times the strength", gradient_times_strength
 )
 
 

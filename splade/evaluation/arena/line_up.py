@@ -7,7 +7,7 @@ from splade.evaluation.arena.attribution import DIRECT, LEAVE_ONE_OUT, PATH
 from splade.evaluation.arena.captum_ways import captum_explainers
 from splade.evaluation.arena.chance import Chance
 from splade.evaluation.arena.explainer import Explainer
-from splade.evaluation.arena.gradients import GRADIENT, SampledPath
+from splade.evaluation.arena.gradients import GRADIENT, GRADIENT_TIMES_STRENGTH, SampledPath
 from splade.evaluation.arena.occlusion import OCCLUSION
 from splade.evaluation.arena.settings import ArenaSettings
 from splade.evaluation.arena.shapley import ShapleySampling
@@ -38,6 +38,7 @@ def line_up(model: LexicalSAE, settings: ArenaSettings) -> LineUp:
     if model.head().is_piecewise_linear:
         explainers.append(PATH)
     else:
+        explainers.append(GRADIENT_TIMES_STRENGTH)
         left_out.append(f"{PATH.name}: this head is not piecewise linear, so the path has no closed form")
     if settings.with_captum:
         try:

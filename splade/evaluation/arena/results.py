@@ -55,7 +55,7 @@ class RationaleResult:
     marked_share: float
     """Share of the words that people mark; explainers choose as many."""
     seen_share: float
-    """Share of the marked words that the model saw: the rest lay beyond its length limit."""
+    """Share of the marked words of all texts, left out or not, that the model saw: the rest lay beyond its limit."""
     scores: dict[str, PlausibilityScores]
 
 

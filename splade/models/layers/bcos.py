@@ -1,5 +1,6 @@
 """The two formulas of a B-cos layer."""
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -14,6 +15,8 @@ def alignment(
 ) -> Float[Tensor, "*batch H"]:
     """`|cos|^(B-1)` of an input with each unit weight, from the projections `w_hat . x` and the input's length.
 
-    Zero for a zero input.
+    As good as zero for a zero input.
     """
-    return (projections / length.clamp(min=1e-12)).abs().pow(exponent - 1)
+    cosine = (projections / length.clamp(min=1e-12)).abs()
+    # Between exponents 1 and 2 the slope at zero is infinite: a text without words would make every gradient NaN.
+    return cosine.clamp(min=torch.finfo(cosine.dtype).tiny).pow(exponent - 1)

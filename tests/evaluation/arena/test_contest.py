@@ -111,6 +111,16 @@ def test_rationales_that_the_model_never_saw_are_refused():
         compare_explainers(model(), TEXTS[:1], [far], SETTINGS)
 
 
+def test_marks_beyond_the_limit_count_as_not_seen():
+    far = Rationale("a film " * 80 + "awful awful", ((560, 571),))
+    near = Rationale("the acting was terrible", ((15, 23),))
+    (found,) = compare_explainers(
+        model(), TEXTS[:1], [RationaleTexts("far", (near, far))], SETTINGS
+    ).rationales.values()
+    assert (found.texts, found.left_out) == (1, 1)
+    assert found.seen_share == pytest.approx(1 / 3)
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [({"seeds": 0}, "seeds is 0"), ({"fractions": ()}, "shares above 0"), ({"fractions": (1.5,)}, "shares above 0")],

@@ -9,7 +9,7 @@ from splade.evaluation.arena.attention import Attention, received_attention
 from splade.evaluation.arena.attribution import DIRECT, LEAVE_ONE_OUT, PATH
 from splade.evaluation.arena.case import drawn_rows, read_case
 from splade.evaluation.arena.chance import Chance
-from splade.evaluation.arena.gradients import GRADIENT, SampledPath
+from splade.evaluation.arena.gradients import GRADIENT, GRADIENT_TIMES_STRENGTH, SampledPath
 from splade.evaluation.arena.line_up import line_up
 from splade.evaluation.arena.masked_reading import logits_masked
 from splade.evaluation.arena.occlusion import OCCLUSION
@@ -177,11 +177,50 @@ def test_captum_explains_the_words_of_the_text():
     assert int(first.abs().argmax()) == int(known.abs().argmax())
 
 
+def test_captum_masks_words_and_nothing_else(monkeypatch):
+    pytest.importorskip("captum")
+    from splade.evaluation.arena import captum_ways
+
+    of = case("a very unhappy film")
+    gradients, lime = captum_ways.captum_explainers(steps=400, samples=30)
+    # Complete: the words share what masking all of them takes away, and the special tokens have nothing.
+    all_masked = of.explained(logits_masked(of, [range(of.num_written)]))
+    lost = float(of.explained(of.state.logits) - all_masked)
+    assert abs(lost) > 1e-3
+    assert float(gradients.explain(of, 0).written.sum()) == pytest.approx(lost, abs=0.02 * abs(lost))
+    read, decide = [], captum_ways._decide
+    monkeypatch.setattr(captum_ways, "_decide", lambda of, ids: read.append(ids) or decide(of, ids))
+    lime.explain(of, 0)
+    seen, ids = torch.cat(read), of.read.batch.input_ids[0]
+    assert (seen[:, [0, -1]] == ids[[0, -1]]).all(), "[CLS] and [SEP] stay"
+    assert (seen == of.model.tokenizer.mask_token_id).any(0)[1:-1].all(), "every word goes at times"
+
+
+def test_lime_weighs_a_masked_text_by_the_words_that_are_left():
+    from splade.evaluation.arena.captum_ways import nearness
+
+    def weight(*is_left):
+        # What the ids are does not matter.
+        return nearness(torch.rand(1, 6), torch.rand(1, 6), torch.tensor([is_left]))
+
+    assert weight(1, 1, 1, 1, 1) == weight(0, 1, 1, 1, 1) == 1
+    assert weight(1, 1, 1, 0, 1) == weight(1, 0, 1, 1, 1) == pytest.approx(math.exp(-((1 - 0.75**0.5) ** 2) * 8))
+    assert weight(1, 0, 0, 0, 0) == pytest.approx(math.exp(-8))
+
+
 def test_without_captum_the_others_take_part_and_the_remedy_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "captum.attr", None)
     found = line_up(model(), ArenaSettings())
     assert len(found.explainers) == 9
     assert any("pip install captum" in reason for reason in found.left_out)
+
+
+def test_gradient_times_strength_takes_part_where_it_is_not_direct_attribution():
+    of = case(head="bcos")
+    told = GRADIENT_TIMES_STRENGTH.explain(of, 0).active
+    assert torch.equal(told, GRADIENT.explain(of, 0).active * of.state.code.values)
+    sides = [line_up(model(head), ArenaSettings(with_captum=False)).explainers for head in HEADS]
+    assert [GRADIENT_TIMES_STRENGTH in side for side in sides] == [False, True]
 
 
 def test_a_head_without_closed_form_is_told():
