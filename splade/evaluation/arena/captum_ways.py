@@ -44,7 +44,7 @@ class CaptumGradients:
     def explain(self, case: Case, seed: int) -> Told:
         """Scores of the text's words."""
         del seed
-        from captum.attr import LayerIntegratedGradients
+        from captum.attr import LayerIntegratedGradients  # pyright: ignore[reportMissingImports]
 
         ids = _ids(case)
         embeddings: Any = case.model.backbone.encoder
@@ -69,7 +69,7 @@ class CaptumLime:
 
     def explain(self, case: Case, seed: int) -> Told:
         """Scores of the text's words."""
-        from captum.attr import Lime
+        from captum.attr import Lime  # pyright: ignore[reportMissingImports]
 
         ids, words = _ids(case), case.layout.token_words
         features = torch.tensor([[0 if word is None else word + 1 for word in words]], device=ids.device)
@@ -92,7 +92,7 @@ class CaptumLime:
 def captum_explainers(steps: int = STEPS, samples: int = SAMPLES) -> tuple[CaptumGradients, CaptumLime]:
     """Both; an ImportError that names the remedy where captum is missing."""
     try:
-        import captum.attr  # noqa: F401
+        import captum.attr  # noqa: F401  # pyright: ignore[reportMissingImports]
     except ImportError as error:
         raise ImportError(MISSING) from error
     return CaptumGradients(steps), CaptumLime(samples)
