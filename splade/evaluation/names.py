@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
 import torch
 
+from splade.data.lots import rows_by_lot
 from splade.evaluation.lexicon import LexiconCollector, LexiconWord
 from splade.evaluation.names_edits import DeleteScores, FollowScores, Rate, delete_test, follow_test
 from splade.evaluation.names_model import NamedModel
@@ -141,8 +141,7 @@ def _random_head(
 
 def _drawn(texts: Sequence[str], limit: int, seed: int) -> list[str]:
     """At most so many of the texts, drawn with the seed, in their order."""
-    chosen = np.sort(np.random.default_rng(seed).permutation(len(texts))[:limit])
-    return [texts[int(i)] for i in chosen]
+    return [texts[row] for row in rows_by_lot(len(texts), limit, seed)]
 
 
 def strongest_words(

@@ -13,12 +13,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
 import torch
 from jaxtyping import Float
 from pydantic import Field
 from torch import Tensor
 
+from splade.data.lots import rows_by_lot
 from splade.data.senses import ContextPair, SensesOfWord
 from splade.evaluation.bootstrap import BootstrapMeans
 from splade.evaluation.code_probe import fit_probe
@@ -134,5 +134,4 @@ def _read_senses(
 
 def _few(examples: Sequence[Any], most: int, seed: list[int]) -> list[Any]:
     """At most so many, drawn by lot, in their order."""
-    chosen = np.sort(np.random.default_rng(seed).permutation(len(examples))[:most])
-    return [examples[int(i)] for i in chosen]
+    return [examples[row] for row in rows_by_lot(len(examples), most, seed)]

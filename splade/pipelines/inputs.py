@@ -5,7 +5,6 @@ import json
 from collections import Counter
 from pathlib import Path
 
-import numpy as np
 import torch
 import yaml
 from pydantic import ValidationError
@@ -13,6 +12,7 @@ from pydantic import ValidationError
 from splade.config.schema import ExperimentConfig
 from splade.data import TextDataset, TextSplit, load_text_dataset
 from splade.data.batches import tokenise
+from splade.data.lots import rows_by_lot
 from splade.models.lexical_sae import LexicalSAE
 from splade.training.run_folder import CONFIG, MODEL
 from splade.training.tasks import Documents
@@ -42,9 +42,8 @@ def documents(model: LexicalSAE, split: TextSplit) -> Documents:
 
 def draw(split: TextSplit, most: int, seed: int) -> TextSplit:
     """Up to `most` texts by lot, in their order; 0 takes all."""
-    if not most or most >= len(split):
-        return split
-    return split.take(sorted(np.random.default_rng(seed).permutation(len(split))[:most].tolist()))
+    rows = rows_by_lot(len(split), most, seed)
+    return split if len(rows) == len(split) else split.take(rows)
 
 
 def digest(split: TextSplit) -> str:

@@ -78,17 +78,24 @@ class Page:
 
 def page_html(page: Page) -> str:
     """The page as one HTML document; the same data always gives the same document."""
-    style = page_style()
+    return html_document(
+        "report.html.j2",
+        page.title,
+        page=page,
+        texts=[_shown_text(example) for example in page.examples],
+        reach=_Reach.of(page.lexicon) if page.lexicon else None,
+    )
+
+
+def html_document(template: str, title: str, *, style: str | None = None, **data: Any) -> str:
+    """A template around its data, in a document that takes nothing but its own style, which is the report's if none is
+    given."""
+    style = page_style() if style is None else style
+    style_hash = b64encode(sha256(style.encode()).digest()).decode("ascii")
     return (
         page_environment()
-        .get_template("report.html.j2")
-        .render(
-            page=page,
-            style=Markup(style),
-            style_hash=b64encode(sha256(style.encode()).digest()).decode("ascii"),
-            texts=[_shown_text(example) for example in page.examples],
-            reach=_Reach.of(page.lexicon) if page.lexicon else None,
-        )
+        .get_template(template)
+        .render(title=title, style=Markup(style), style_hash=style_hash, **data)
     )
 
 

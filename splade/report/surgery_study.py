@@ -1,20 +1,15 @@
 """A study of a removal for people: the table of methods, and the page around it. Plain data in, nothing computed."""
 
-from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import Any
 
-from markupsafe import Markup
-from rich.console import Group, RenderableType
-from rich.table import Table
-from rich.text import Text
+from rich.console import Group
 
 from splade.report.leakage_plot import leakage_svg, leakage_told
-from splade.report.page import page_environment, page_style
+from splade.report.page import html_document
 from splade.report.picture import Picture
-from splade.report.printable import shown
+from splade.report.tables import FigureTable, TablesPage, tables_view
 
 Data = Mapping[str, Any]
 COLUMNS = ("removal", "worst FPR gap", "accuracy", "concept read", "swap: change", "swap: other label", "changed")
@@ -46,19 +41,8 @@ def method_rows(methods: Data) -> list[tuple[str, ...]]:
 
 def study_view(results: Data) -> Group:
     """The study in the terminal."""
-    parts: list[RenderableType] = [Text(shown(line)) for line in summary(results)]
-    for name, methods in _sets(results).items():
-        table = Table(
-            *COLUMNS,
-            box=None,
-            padding=(0, 2, 0, 0),
-            title=Text(shown(name)),
-            title_justify="left",
-        )
-        for row in method_rows(methods):
-            table.add_row(*(Text(shown(cell)) for cell in row))
-        parts.append(table)
-    return Group(*parts, *(Text(line, style="dim") for line in LIMITS))
+    tables = [FigureTable(name, COLUMNS, method_rows(methods)) for name, methods in _sets(results).items()]
+    return tables_view(TablesPage("", summary(results), tables, LIMITS))
 
 
 def summary(results: Data) -> list[str]:
@@ -79,24 +63,19 @@ def summary(results: Data) -> list[str]:
 
 def study_html(title: str, results: Data, files: StudyFiles = StudyFiles()) -> str:
     """The study as one HTML document that stands alone: no script, nothing from elsewhere, every string escaped."""
-    style, probes = page_style(), results["ceilings"]
+    probes = results["ceilings"]
     picture = Picture("Leakage", leakage_svg(probes), leakage_told(probes)) if probes else None
-    return (
-        page_environment()
-        .get_template("surgery.html.j2")
-        .render(
-            title=title,
-            style=Markup(style),
-            style_hash=b64encode(sha256(style.encode()).digest()).decode("ascii"),
-            summary=summary(results),
-            columns=COLUMNS,
-            sets={name: method_rows(methods) for name, methods in _sets(results).items()},
-            picture=picture,
-            groups=_group_rows(results["methods"]),
-            suspects=results["suspects"],
-            files=files,
-            limits=LIMITS,
-        )
+    return html_document(
+        "surgery.html.j2",
+        title,
+        summary=summary(results),
+        columns=COLUMNS,
+        sets={name: method_rows(methods) for name, methods in _sets(results).items()},
+        picture=picture,
+        groups=_group_rows(results["methods"]),
+        suspects=results["suspects"],
+        files=files,
+        limits=LIMITS,
     )
 
 

@@ -1,17 +1,14 @@
 """Tables of an experiment, for the terminal and as one HTML page that stands alone. Plain data in, nothing computed."""
 
-from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 
-from markupsafe import Markup
 from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from splade.report.page import page_environment, page_style
+from splade.report.page import html_document
 from splade.report.printable import shown
 
 
@@ -78,13 +75,4 @@ class _FittingTable:
 
 def tables_html(page: TablesPage) -> str:
     """The page as one HTML document: no script, nothing from elsewhere, every string escaped."""
-    style = page_style()
-    return (
-        page_environment()
-        .get_template("tables.html.j2")
-        .render(
-            page=page,
-            style=Markup(style),
-            style_hash=b64encode(sha256(style.encode()).digest()).decode("ascii"),
-        )
-    )
+    return html_document("tables.html.j2", page.title, page=page)

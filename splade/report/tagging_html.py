@@ -11,7 +11,7 @@ from splade.data.tagged_sentence import TaggedSentence
 from splade.data.tagging import Entity
 from splade.report.entities_terminal import COLOURS, type_places
 from splade.report.explanation_html import explanation_html
-from splade.report.page import Figures, page_environment
+from splade.report.page import Figures, html_document
 from splade.report.picture import Picture
 from splade.report.printable import shown
 from splade.report.shape_meanings import SHAPE_MEANINGS
@@ -73,23 +73,20 @@ def tagging_page(
     found = [entity.type for shown_one in sentences for entity in shown_one.sentence.entities]
     places = type_places([*types, *found])
     style = "\n".join((files("splade.report") / "templates" / name).read_text(encoding="utf-8") for name in STYLES)
-    return (
-        page_environment()
-        .get_template("tagging.html.j2")
-        .render(
-            title=shown(title),
-            style=Markup(style),
-            colour_of=lambda name: places[name] % len(COLOURS),
-            types=list(places),
-            sentences=[_pieces(one) for one in sentences],
-            notes=notes,
-            test=test,
-            curve=curve_picture(test) if test else None,
-            lexicons=lexicons,
-            compared=compared,
-            run=run,
-            shapes=[(name, SHAPE_MEANINGS[name]) for name in run.shapes],
-        )
+    return html_document(
+        "tagging.html.j2",
+        shown(title),
+        style=style,
+        colour_of=lambda name: places[name] % len(COLOURS),
+        types=list(places),
+        sentences=[_pieces(one) for one in sentences],
+        notes=notes,
+        test=test,
+        curve=curve_picture(test) if test else None,
+        lexicons=lexicons,
+        compared=compared,
+        run=run,
+        shapes=[(name, SHAPE_MEANINGS[name]) for name in run.shapes],
     )
 
 

@@ -3,7 +3,7 @@
 import torch
 
 from splade.evaluation.arena.case import Case, Scores
-from splade.evaluation.arena.explainer import OfActiveWords
+from splade.evaluation.arena.explainer import ByFunction
 from splade.mechanistic.exact import along_path, attribute_towards, leave_one_out
 
 
@@ -24,6 +24,6 @@ def path(case: Case, _seed: int) -> Scores:
     return attribute_towards(along_path(case.head, case.state), case.direction)
 
 
-DIRECT = OfActiveWords("direct", "direct attribution: what each word adds at this input", direct)
-LEAVE_ONE_OUT = OfActiveWords("leave_one_out", "exact effect of removing each word alone", removal)
-PATH = OfActiveWords("path", "integrated gradients from no words, in closed form", path)
+DIRECT = ByFunction("direct", "direct attribution: what each word adds at this input", direct)
+LEAVE_ONE_OUT = ByFunction("leave_one_out", "exact effect of removing each word alone", removal)
+PATH = ByFunction("path", "integrated gradients from no words, in closed form", path)

@@ -81,10 +81,3 @@ def read_case(model: LexicalSAE, row: int, text: str) -> Case:
     layout = lay_out(model.tokenizer, text, tokens.ids[0])
     read = ReadTexts([text], list(tokens.ids), list(tokens.tokens_cut), batch, state)
     return Case(model, row, read, layout, class_centred(state.logits, state.logits.argmax(-1)))
-
-
-def drawn_rows(count: int, limit: int, seed: int) -> list[int]:
-    """At most `limit` of `count` rows, drawn by lot, in their order; 0 takes all."""
-    if not limit or limit >= count:
-        return list(range(count))
-    return sorted(np.random.default_rng(seed).permutation(count)[:limit].tolist())

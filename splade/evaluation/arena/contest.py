@@ -11,10 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from splade.data.batches import tokenise
+from splade.data.lots import rows_by_lot
 from splade.data.rationales import Rationale, RationaleTexts
 from splade.data.words import lay_out, word_spans
 from splade.evaluation.arena.attribution import DIRECT
-from splade.evaluation.arena.case import Case, Scores, drawn_rows, read_case
+from splade.evaluation.arena.case import Case, Scores, read_case
 from splade.evaluation.arena.chance import Chance
 from splade.evaluation.arena.cost import peak_megabytes, timed
 from splade.evaluation.arena.deletion import DeletionGround
@@ -53,7 +54,7 @@ def compare_explainers(
     removal = RemovalGround(settings.fractions, CONTROL, settings.seed)
     deletion = DeletionGround(settings.fractions, CONTROL, settings.seed)
     in_logits = {explainer.name: explainer.is_in_logits for explainer in explainers}
-    rows, count, worst_gap = drawn_rows(len(texts), settings.texts, settings.seed), 0, 0.0
+    rows, count, worst_gap = rows_by_lot(len(texts), settings.texts, settings.seed), 0, 0.0
     for done, row in enumerate(rows, start=1):
         case, milliseconds = timed(lambda row=row: read_case(model, row, texts[row]))
         if case.num_active and case.num_written:
@@ -157,7 +158,7 @@ class _Marked:
 def _beside_people(
     model: LexicalSAE, given: RationaleTexts, panel: _Panel, settings: ArenaSettings, on_step: OnStep
 ) -> RationaleResult:
-    rows = drawn_rows(len(given), settings.rationale_texts, settings.seed)
+    rows = rows_by_lot(len(given), settings.rationale_texts, settings.seed)
     every = [_mark(model, row, given.rationales[row]) for row in rows]
     marked = [one for one in every if 0 < len(one.words) < one.num_seen]
     if not marked:

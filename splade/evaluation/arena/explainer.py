@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 from splade.evaluation.arena.case import Case, Scores
 
@@ -49,30 +49,17 @@ class Explainer(Protocol):
 
 
 @dataclass(frozen=True)
-class OfActiveWords:
-    """An explainer that is one function from a case and a seed to scores of active words."""
+class ByFunction:
+    """An explainer that is one function from a case and a seed to scores, of active words unless it says otherwise."""
 
     name: str
     about: str
     score: Callable[[Case, int], Scores]
     is_drawn: bool = False
     is_in_logits: bool = True
+    scores: Literal["active", "written"] = "active"
+    """Whether active words or the text's words are scored: the field of `Told`."""
 
     def explain(self, case: Case, seed: int) -> Told:
         """The function's scores."""
-        return Told(active=self.score(case, seed))
-
-
-@dataclass(frozen=True)
-class OfWrittenWords:
-    """An explainer that is one function from a case and a seed to scores of the text's words."""
-
-    name: str
-    about: str
-    score: Callable[[Case, int], Scores]
-    is_drawn: bool = False
-    is_in_logits: bool = True
-
-    def explain(self, case: Case, seed: int) -> Told:
-        """The function's scores."""
-        return Told(written=self.score(case, seed))
+        return Told(**{self.scores: self.score(case, seed)})

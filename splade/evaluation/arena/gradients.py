@@ -13,7 +13,7 @@ from torch import Tensor
 
 from splade.circuits.sparse_code import SparseCode
 from splade.evaluation.arena.case import Case, Scores
-from splade.evaluation.arena.explainer import OfActiveWords, Told
+from splade.evaluation.arena.explainer import ByFunction, Told
 
 REFERENCE = "Sundararajan et al. 2017, arXiv:1703.01365"
 
@@ -58,10 +58,10 @@ def _side_by_side(code: SparseCode, values: Float[Tensor, " K"], count: int) -> 
     )
 
 
-GRADIENT = OfActiveWords(
+GRADIENT = ByFunction(
     "gradient", "slope of the logit in each word's strength, with its sign", gradient, is_in_logits=False
 )
-GRADIENT_TIMES_STRENGTH = OfActiveWords(
+GRADIENT_TIMES_STRENGTH = ByFunction(
     "gradient_times_strength", "slope of the logit in each word's strength, times the strength", gradient_times_strength
 )
 

@@ -1,7 +1,7 @@
 """The effect of masking each word of the text alone: for the input what leave-one-out is for active words."""
 
 from splade.evaluation.arena.case import Case, Scores
-from splade.evaluation.arena.explainer import OfWrittenWords
+from splade.evaluation.arena.explainer import ByFunction
 from splade.evaluation.arena.masked_reading import logits_masked
 
 
@@ -11,4 +11,4 @@ def occlusion(case: Case, _seed: int) -> Scores:
     return (case.explained(case.state.logits) - case.explained(left)).cpu()
 
 
-OCCLUSION = OfWrittenWords("input_occlusion", "effect of masking each word of the text alone", occlusion)
+OCCLUSION = ByFunction("input_occlusion", "effect of masking each word of the text alone", occlusion, scores="written")

@@ -5,9 +5,10 @@ from itertools import combinations, permutations
 import pytest
 import torch
 
+from splade.data.lots import rows_by_lot
 from splade.evaluation.arena.attention import Attention, received_attention
 from splade.evaluation.arena.attribution import DIRECT, LEAVE_ONE_OUT, PATH
-from splade.evaluation.arena.case import drawn_rows, read_case
+from splade.evaluation.arena.case import read_case
 from splade.evaluation.arena.chance import Chance
 from splade.evaluation.arena.gradients import GRADIENT, GRADIENT_TIMES_STRENGTH, SampledPath
 from splade.evaluation.arena.line_up import line_up
@@ -233,6 +234,6 @@ def test_a_head_without_closed_form_is_told():
     ("count", "limit", "expected"), [(5, 0, 5), (5, 9, 5), (50, 7, 7)], ids=["all", "too-few", "drawn"]
 )
 def test_rows_are_drawn_once_each(count, limit, expected):
-    rows = drawn_rows(count, limit, seed=1)
+    rows = rows_by_lot(count, limit, seed=1)
     assert len(rows) == len(set(rows)) == expected
     assert rows == sorted(rows)
