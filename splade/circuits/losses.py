@@ -43,19 +43,22 @@ def separation_cosine(centroids: Float[Tensor, "C V"], seen: Bool[Tensor, " C"])
 
 
 def separation_contrastive(
-    attr: Float[Tensor, "N V"],
+    attr: Float[Tensor, "N K"],
     labels: Int[Tensor, " N"],
     centroids: Float[Tensor, "C V"],
     seen: Bool[Tensor, " C"],
     margin: Scalar | float,
+    words: Int[Tensor, " K"] | None = None,
 ) -> Scalar:
     """How far each sample's circuit fails to be nearer, by a margin, to its own class than to the nearest other one.
 
     With `a = |attr| / norm` and unit centroids mu: `relu(max_{c != y} a.mu_c - a.mu_y + margin)`. Centroids are
     detached: only the sample's own attribution learns. Classes not yet seen are no negatives; a sample whose own class
-    is not seen, that has no negative, or that has no active word, counts zero.
+    is not seen, that has no negative, or that has no active word, counts zero. With `words`, `attr` has columns for
+    those words alone, and is zero at all others.
     """
-    similarity = normalize(attr.abs(), dim=-1) @ normalize(centroids.detach(), dim=-1).T
+    unit = normalize(centroids.detach(), dim=-1)
+    similarity = normalize(attr.abs(), dim=-1) @ (unit if words is None else unit[:, words]).T
     own = similarity.gather(-1, labels[:, None]).squeeze(-1)
     is_negative = seen.expand_as(similarity).scatter(-1, labels[:, None], False)
     hardest = similarity.masked_fill(~is_negative, -1.0).amax(-1)

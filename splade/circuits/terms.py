@@ -19,7 +19,12 @@ from torch.nn.functional import softplus
 from splade.circuits import losses
 from splade.circuits.core import CircuitState
 from splade.circuits.losses import Scalar
-from splade.circuits.trackers import AttributionCentroidTracker, DocumentFrequencyTracker, FeatureFrequencyTracker
+from splade.circuits.trackers import (
+    AttributionCentroidTracker,
+    DocumentFrequencyTracker,
+    FeatureFrequencyTracker,
+    spread,
+)
 from splade.mechanistic.attribution import attribute, attribute_centred
 from splade.part import PartConfig
 
@@ -47,20 +52,26 @@ class StepView:
     """From strengths to decisions; must not mask words at random, or it would judge another circuit."""
     thresholds: Float[Tensor, " V"]
     """Threshold of each word, with its gradient."""
-    excess: Float[Tensor, "N V"] | None = None
+    excess: Float[Tensor, "N K"] | None = None
     """How far each logit lies above what opens its word, with its gradient; only `own_words` needs it."""
-    own: Bool[Tensor, "N V"] | None = None
+    own: Bool[Tensor, "N K"] | None = None
     """Words that stand in the text, or at the position; only `own_words` needs them."""
-    candidates: Bool[Tensor, "N V"] | None = None
-    """Words that may open in each text; sharpens `frequency`."""
+    candidates: Bool[Tensor, " V"] | None = None
+    """Words that may open in some text of the batch, with a column or without; sharpens `frequency`."""
+    words: Int[Tensor, " K"] | None = None
+    """The dimension of each column, where words that are zero in the whole batch have none; None where all have."""
     _attributions: dict[tuple[bool, bool], Tensor] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
-    def is_open(self) -> Bool[Tensor, "N V"]:
+    def is_open(self) -> Bool[Tensor, "N K"]:
         """Words that the gate opened, including those masked at random afterwards."""
         return self.gate.gate_mask > 0.5
 
-    def attributions(self, *, centred: bool, of_prediction: bool = False) -> Float[Tensor, "N V"]:
+    def over_all_words(self, values: Tensor) -> Tensor:
+        """Values by column with a place for every dimension."""
+        return spread(values, self.words, len(self.thresholds))
+
+    def attributions(self, *, centred: bool, of_prediction: bool = False) -> Float[Tensor, "N K"]:
         """Attributions of the labels, or of the predicted classes; computed once for all terms that ask."""
         key = (centred, of_prediction)
         if key not in self._attributions:
@@ -174,7 +185,8 @@ class SeparationCosine(Term):
         self.tracker = AttributionCentroidTracker(size, num_labels)
 
     def forward(self, view: StepView) -> Scalar:
-        centroids, seen = self.tracker.blend(view.attributions(centred=self.config.centred), view.labels)
+        attr = view.attributions(centred=self.config.centred)
+        centroids, seen = self.tracker.blend(attr, view.labels, view.words)
         if self.training:
             self.tracker.keep(centroids, seen)
         return losses.separation_cosine(centroids, seen)
@@ -217,9 +229,10 @@ class SeparationContrastive(Term):
     def forward(self, view: StepView) -> Scalar:
         attr = view.attributions(centred=self.config.centred)
         if self.training:
-            self.tracker.update(attr, view.labels)
+            self.tracker.update(attr, view.labels, view.words)
         margin = self.margin() if self.training else self.config.margin
-        return losses.separation_contrastive(attr, view.labels, self.tracker.centroids, self.tracker.seen, margin)
+        centroids, seen = self.tracker.centroids, self.tracker.seen
+        return losses.separation_contrastive(attr, view.labels, centroids, seen, margin, view.words)
 
 
 class Hoyer(Term):
@@ -239,7 +252,7 @@ class Hoyer(Term):
         self.config = config
 
     def forward(self, view: StepView) -> Scalar:
-        return losses.hoyer(view.attributions(centred=self.config.centred))
+        return losses.hoyer(view.over_all_words(view.attributions(centred=self.config.centred)))
 
 
 class DFFlops(Term):
@@ -258,8 +271,8 @@ class DFFlops(Term):
 
     def forward(self, view: StepView) -> Scalar:
         if self.training:
-            self.tracker.update(view.is_open)
-        return losses.df_flops(view.state.sparse_vector, self.tracker.frequencies())
+            self.tracker.update(view.over_all_words(view.is_open))
+        return losses.df_flops(view.over_all_words(view.state.sparse_vector), self.tracker.frequencies())
 
     def end_of_epoch(self) -> None:
         self.tracker.end_of_epoch()
@@ -282,7 +295,7 @@ class L1L0(Term):
         self.config = config
 
     def forward(self, view: StepView) -> Scalar:
-        return self.config.gain * losses.l1_l0(view.state.sparse_vector)
+        return self.config.gain * losses.l1_l0(view.over_all_words(view.state.sparse_vector))
 
 
 class GateL0(Term):
@@ -304,7 +317,7 @@ class GateL0(Term):
         self.config = config
 
     def forward(self, view: StepView) -> Scalar:
-        return self.config.gain * losses.gate_l0(view.gate.open_prob)
+        return self.config.gain * losses.gate_l0(view.over_all_words(view.gate.open_prob))
 
 
 class FrequencyPenalty(Term):
@@ -335,7 +348,7 @@ class FrequencyPenalty(Term):
 
     def forward(self, view: StepView) -> Scalar:
         if self.training:
-            self.tracker.update(view.is_open, view.candidates)
+            self.tracker.update(view.over_all_words(view.is_open), view.candidates)
         least = 0.1 * CIRCUIT_FRACTION if self.config.least_frequency is None else self.config.least_frequency
         rare = self.tracker.under_active(least)
         return losses.frequency_penalty(view.thresholds, rare, self.config.lowest_threshold)

@@ -1,7 +1,7 @@
 """What the circuit losses remember between batches. All of it is in buffers, so a checkpoint keeps it."""
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor, nn
 
 
@@ -12,6 +12,13 @@ def class_means(
     counts = labels.bincount(minlength=num_labels)
     totals = values.new_zeros(num_labels, values.shape[-1]).index_add(0, labels, values)
     return totals / counts.clamp(min=1)[:, None], counts > 0
+
+
+def spread(values: Shaped[Tensor, "N K"], words: Int[Tensor, " K"] | None, size: int) -> Shaped[Tensor, "N V"]:
+    """Values of some words with a place for every word, zero at the others; None is all words, and changes nothing."""
+    if words is None:
+        return values
+    return values.new_zeros(len(values), size).index_copy(1, words, values)
 
 
 class AttributionCentroidTracker(nn.Module):
@@ -27,13 +34,15 @@ class AttributionCentroidTracker(nn.Module):
         self.register_buffer("seen", torch.zeros(num_labels, dtype=torch.bool))
 
     def blend(
-        self, attr: Float[Tensor, "N V"], labels: Int[Tensor, " N"]
+        self, attr: Float[Tensor, "N K"], labels: Int[Tensor, " N"], words: Int[Tensor, " K"] | None = None
     ) -> tuple[Float[Tensor, "C V"], Bool[Tensor, " C"]]:
         """`(1 - m) * buffer + m * batch mean`, and the classes seen so far, this batch included.
 
-        The gradient flows through the batch mean: between buffers alone a cosine has none. Changes nothing.
+        The gradient flows through the batch mean: between buffers alone a cosine has none. Changes nothing. With
+        `words`, `attr` has columns for those alone and is zero at all others.
         """
         means, present = class_means(attr.abs(), labels, len(self.seen))
+        means = spread(means, words, self.centroids.shape[1])
         # The first value of a class is copied.
         momentum = torch.where(self.seen, 1 - self.decay, 1.0) * present
         return torch.lerp(self.centroids, means, momentum[:, None].to(means.dtype)), self.seen | present
@@ -44,9 +53,11 @@ class AttributionCentroidTracker(nn.Module):
         self.centroids.copy_(centroids)
         self.seen.copy_(seen)
 
-    def update(self, attr: Float[Tensor, "N V"], labels: Int[Tensor, " N"]) -> None:
+    def update(
+        self, attr: Float[Tensor, "N K"], labels: Int[Tensor, " N"], words: Int[Tensor, " K"] | None = None
+    ) -> None:
         """Take in one batch."""
-        self.keep(*self.blend(attr.detach(), labels))
+        self.keep(*self.blend(attr.detach(), labels, words))
 
 
 class DocumentFrequencyTracker(nn.Module):
@@ -92,11 +103,11 @@ class FeatureFrequencyTracker(nn.Module):
         self.register_buffer("live_now", torch.zeros(size, dtype=torch.bool))
         self.register_buffer("live_before", torch.zeros(size, dtype=torch.bool))
 
-    def update(self, is_open: Bool[Tensor, "N V"], proposed: Bool[Tensor, "N V"] | None = None) -> None:
-        """Take in one batch: what opened, and what the frozen lexical head proposed."""
+    def update(self, is_open: Bool[Tensor, "N V"], proposed: Bool[Tensor, " V"] | None = None) -> None:
+        """Take in one batch: what opened in each text, and what might have opened in any of them."""
         self.average.lerp_(is_open.float().mean(0), 1 - self.decay)
         self.steps += 1
-        self.live_now |= is_open.any(0) if proposed is None else (is_open | proposed).any(0)
+        self.live_now |= is_open.any(0) if proposed is None else is_open.any(0) | proposed
 
     def frequencies(self) -> Float[Tensor, " V"]:
         """Share of texts in which each word opens, of late; corrected for the zero that the average starts from."""

@@ -5,13 +5,14 @@ the rows of the ~100 active words and nothing else. Both compute in the precisio
 somebody converts them), also while autocast runs the encoder in less.
 """
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Protocol, runtime_checkable
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from pydantic import Field
 from torch import Tensor, nn
 from torch.nn.functional import normalize
+from torch.nn.utils import parametrize
 
 from splade.circuits.core import CircuitState, SparseCircuitState
 from splade.circuits.sparse_code import SparseCode
@@ -20,6 +21,25 @@ from splade.part import PartConfig
 
 UNDECIDED = 0.5
 """Greatest root mean square of class-centred logits that a head may start with."""
+
+
+@runtime_checkable
+class ComputedRows(Protocol):
+    """A parametrization of a first layer that can compute some rows without the others."""
+
+    def rows(self, own: Float[Tensor, "V H"], words: Int[Tensor, " K"]) -> Float[Tensor, "K H"]: ...
+
+
+def rows_of(head: nn.Module, layer: str, words: Int[Tensor, " K"] | None) -> Float[Tensor, "K H"]:
+    """Rows of some words of a head's first layer, or all of them; what is computed is computed for those alone."""
+    if words is None:
+        return getattr(head, layer)
+    if not parametrize.is_parametrized(head, layer):
+        return head.get_parameter(layer).index_select(0, words)
+    computed = head.get_submodule(f"parametrizations.{layer}")
+    (together,) = computed.children()
+    assert isinstance(together, ComputedRows)
+    return together.rows(computed.get_parameter("original"), words)
 
 
 class ReluHead(nn.Module):
@@ -77,11 +97,13 @@ class ReluHead(nn.Module):
         if size > UNDECIDED:
             self.class_weights.mul_(UNDECIDED / size)
 
-    def forward(self, sparse_vector: Float[Tensor, "*batch V"]) -> CircuitState:
+    def forward(self, sparse_vector: Float[Tensor, "*batch V"], words: Int[Tensor, " V"] | None = None) -> CircuitState:
+        """The decision; with `words`, on vectors that have a place for those dimensions alone."""
         with torch.autocast(sparse_vector.device.type, enabled=False):
-            s = sparse_vector.to(self.word_vectors.dtype)
-            logits, readout, b_eff = self._decide(s @ self.word_vectors)
-            return CircuitState(logits, s, readout, self.word_vectors, b_eff)
+            word_vectors = rows_of(self, self.word_layer, words)
+            s = sparse_vector.to(word_vectors.dtype)
+            logits, readout, b_eff = self._decide(s @ word_vectors)
+            return CircuitState(logits, s, readout, word_vectors, b_eff)
 
     def read(self, code: SparseCode) -> SparseCircuitState:
         """The same decisions from the rows of the active words alone."""
@@ -140,10 +162,13 @@ class BcosHead(nn.Module):
     def calm(self, sparse_vectors: Float[Tensor, "N V"]) -> None:
         """Nothing to shrink: only the directions of weights count here."""
 
-    def forward(self, sparse_vector: Float[Tensor, "*batch V"]) -> CircuitState:
+    def forward(self, sparse_vector: Float[Tensor, "*batch V"], words: Int[Tensor, " V"] | None = None) -> CircuitState:
+        """The decision; with `words`, on vectors that have a place for those dimensions alone."""
         with torch.autocast(sparse_vector.device.type, enabled=False):
             s = sparse_vector.to(self.word_weights.dtype)
             word_vectors = unit_rows(self.word_weights.T).T
+            # Some words' rows have the length that all words together give a unit.
+            word_vectors = word_vectors if words is None else word_vectors[words]
             logits, readout = self._decide(s @ word_vectors, s.norm(dim=-1, keepdim=True))
             return CircuitState(logits, s, readout, word_vectors, torch.zeros_like(logits))
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from transformers import PreTrainedTokenizerBase
 
@@ -46,10 +46,14 @@ class EncodedSequence:
 class EncodedDocument:
     """Words per document or chosen position, with what the gate says of the greatest logit of each word."""
 
-    sparse_vector: Float[Tensor, "B V"]
+    sparse_vector: Float[Tensor, "B K"]
     gate: GateOutput
-    logits: Float[Tensor, "B V"]
+    logits: Float[Tensor, "B K"]
     """Greatest logit of each word; -inf where it cannot open."""
+    words: Int[Tensor, " K"] | None = None
+    """The dimension of each column, where only live ones have a column; None where all have."""
+    in_reach: Bool[Tensor, " V"] | None = None
+    """Dimensions that a token of the batch may open, with a column or without; None without a neighbourhood."""
 
 
 class LexicalSAE(nn.Module):
@@ -174,14 +178,41 @@ class LexicalSAE(nn.Module):
         chosen: Bool[Tensor, "B L"],
         states: EncoderStates | None = None,
         shapes: Bool[Tensor, "N S"] | None = None,
+        *,
+        live_only: bool = False,
     ) -> EncodedDocument:
-        """The rows of `encode` at the chosen positions, with gradients; [B, L, V] is never made."""
-        mask = attention_mask.bool()
-        hidden = self._hidden(input_ids, mask, states)
-        logits = self._all_columns(self.projection.at(hidden, input_ids, chosen))
-        gate = self.gate(logits)
-        words = self.topk(self.saturation(gate.activated))
-        return EncodedDocument(self._with_shapes(words, self._required(shapes)), gate, logits)
+        """The rows of `encode` at the chosen positions, with gradients; [B, L, V] is never made.
+
+        `live_only` as in `encode_document`.
+        """
+        present = self._required(shapes)
+        hidden = self._hidden(input_ids, attention_mask.bool(), states)
+        with torch.set_grad_enabled(torch.is_grad_enabled() and not live_only):
+            logits = self._all_columns(self.projection.at(hidden, input_ids, chosen))
+        words, in_reach = self._live_words(logits, input_ids[chosen]) if live_only else None, self._in_reach(logits)
+        if live_only:
+            # Again, this time with gradients: those of few columns cost little.
+            named = words if words is None or self.shapes is None else words[: -len(self.shapes)]
+            logits = self._all_columns(self.projection.at(hidden, input_ids, chosen, named))
+        gate = self.gate(logits, words)
+        sparse = self.topk(self.saturation(gate.activated))
+        return EncodedDocument(self._with_shapes(sparse, present), gate, logits, words, in_reach)
+
+    def _live_words(self, logits: Float[Tensor, "N V"], own: Int[Tensor, "*batch"]) -> Int[Tensor, " K"] | None:
+        """Dimensions that a training step on these samples can change, in their order; None if that may be all.
+
+        A text's own words are asked to open from however far below. Shapes know no thresholds.
+        """
+        live = self.gate.live_words(logits)
+        if live is None:
+            return None
+        live[own.flatten()] |= ~self.gate.closed[own.flatten()]
+        if self.shapes is not None:
+            live[self.shapes.first :] = True
+        return live.nonzero().flatten()
+
+    def _in_reach(self, logits: Float[Tensor, "N V"]) -> Bool[Tensor, " V"] | None:
+        return None if self.neighbourhood is None else logits.detach().isfinite().any(0)
 
     def _with_shapes(
         self, words: Float[Tensor, "*batch V"], shapes: Bool[Tensor, "*batch S"] | None
@@ -205,22 +236,34 @@ class LexicalSAE(nn.Module):
         return self.encode(input_ids, attention_mask).sparse_sequence
 
     def encode_document(
-        self, input_ids: TokenIds, attention_mask: TokenMask, states: EncoderStates | None = None
+        self,
+        input_ids: TokenIds,
+        attention_mask: TokenMask,
+        states: EncoderStates | None = None,
+        *,
+        live_only: bool = False,
     ) -> EncodedDocument:
         """Strength of every word in the document; `states` as in `encode`.
 
         Gate and saturation are non-decreasing, so pooling logits first gives the same strengths as pooling
         strengths, and neither gate nor penalties ever see [B, L, V].
+
+        `live_only` leaves out words that no text of the batch opens or can learn to open by this step, nearly all of
+        them: what is computed and learned stays the same, at a fraction of the cost. Gates under which every word
+        learns have all columns all the same.
         """
         if not self._pools_logits_first:
             encoded = self.encode(input_ids, attention_mask, states)
             # Every field is non-decreasing in the logit, so its maximum is what the greatest logit gives.
             gate = GateOutput(*(field.amax(1) for field in encoded.gate))
             pooled = self.pool(encoded.sparse_sequence, attention_mask.bool())
-            return EncodedDocument(pooled, gate, encoded.logits.amax(1))
+            logits = encoded.logits.amax(1)
+            return EncodedDocument(pooled, gate, logits, in_reach=self._in_reach(logits))
         logits = self.max_logits(input_ids, attention_mask, states)
-        gate = self.gate(logits)
-        return EncodedDocument(self.saturation(gate.activated), gate, logits)
+        words, in_reach = self._live_words(logits, input_ids) if live_only else None, self._in_reach(logits)
+        logits = logits if words is None else logits.index_select(1, words)
+        gate = self.gate(logits, words)
+        return EncodedDocument(self.saturation(gate.activated), gate, logits, words, in_reach)
 
     @torch.no_grad()
     def encode_sparse(self, input_ids: TokenIds, attention_mask: TokenMask) -> SparseCode:
@@ -318,9 +361,11 @@ class LexicalSAE(nn.Module):
         """Decisions at the chosen positions, one per row: `[N, ...]` with N the number of chosen positions."""
         return self.decide(sparse_sequence[positions], head)
 
-    def decide(self, sparse_vector: Float[Tensor, "*batch V"], head: str) -> CircuitState:
-        """A head's decision on sparse vectors; in training, after random word masking."""
-        return self.head(head)(self.masking(sparse_vector))
+    def decide(
+        self, sparse_vector: Float[Tensor, "*batch V"], head: str, words: Int[Tensor, " V"] | None = None
+    ) -> CircuitState:
+        """A head's decision on sparse vectors, of all words or of some; in training, after random word masking."""
+        return self.head(head)(self.masking(sparse_vector), words)
 
     def head(self, name: str = CLASSIFY) -> Head:
         """The head of this name."""

@@ -8,6 +8,7 @@ words of a position that can open. The slow form, all logits at all positions, i
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
+from torch.nn.functional import linear
 
 from splade.models.backbone import Backbone
 from splade.models.layers.activation import Gate
@@ -62,10 +63,21 @@ class Projection:
         return self.expander.place(pooled, self._slots(hidden, input_ids, mask).amax(1))
 
     def at(
-        self, hidden: Float[Tensor, "B L D"], input_ids: Int[Tensor, "B L"], chosen: Bool[Tensor, "B L"]
+        self,
+        hidden: Float[Tensor, "B L D"],
+        input_ids: Int[Tensor, "B L"],
+        chosen: Bool[Tensor, "B L"],
+        words: Int[Tensor, " W"] | None = None,
     ) -> Float[Tensor, "N W"]:
-        """Logit of every dimension at each chosen position, with gradients: `everywhere(...)[chosen]`, and no more."""
+        """Logit of every dimension at each chosen position, with gradients: `everywhere(...)[chosen]`, and no more.
+
+        With `words`, of those dimensions alone.
+        """
         states = hidden[chosen]
+        if words is not None:
+            if self.neighbourhood is None and self.expander is None:
+                return linear(states, self.backbone.decoder.weight[words], self.backbone.decoder_bias[words])
+            return self.at(hidden, input_ids, chosen).index_select(1, words)
         if self.neighbourhood is None:
             logits = self.backbone.decoder(states)
         else:

@@ -5,6 +5,7 @@ warm-up: loss = CE + the terms that do not wait; constrained: loss = objective +
 by one piece of it.
 """
 
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -53,7 +54,7 @@ class Criterion(nn.Module):
         self, model: LexicalSAE, encoded: Encoded, *, share: float, is_constrained: bool
     ) -> tuple[Tensor, PieceLoss]:
         """Loss of the samples of one piece, and its account; `share` is the piece's part of the step."""
-        logits = model.decide(encoded.sparse_vector, self.head).logits
+        logits = model.decide(encoded.sparse_vector, self.head, encoded.words).logits
         ce = self.cross_entropy(logits, encoded.labels)
         loss, terms = ce, {}
         if self.objective.terms if is_constrained else self.objective.in_warmup:
@@ -76,16 +77,19 @@ class Criterion(nn.Module):
 
     def ask(self, model: LexicalSAE, encoded: Encoded, *, is_constrained: bool = True) -> ObjectiveOutput:
         """The circuit objective of samples, or its part in the warm-up, decided on without random masking."""
-        head, gate = model.heads[self.head], model.gate
+        gate, words = model.gate, encoded.words
+        head = partial(model.head(self.head), words=words)
+        openings = gate.openings()
         view = StepView(
             head(encoded.sparse_vector),
             encoded.gate,
             encoded.labels,
             head,
             gate.thresholds(),
-            excess=encoded.logits - gate.openings(),
+            excess=encoded.logits - (openings if words is None else openings[words]),
             own=encoded.own,
-            candidates=encoded.logits.isfinite() if model.neighbourhood is not None else None,
+            candidates=encoded.in_reach,
+            words=words,
         )
         return (self.objective if is_constrained else self.objective.warm_up)(view)
 
@@ -116,8 +120,8 @@ class Criterion(nn.Module):
             count = task.samples(rows)
             if count == 0:
                 continue
-            encoded = task.encode(model, rows)
-            logits = model.decide(encoded.sparse_vector, self.head).logits
+            encoded = task.encode(model, rows, live_only=True)
+            logits = model.decide(encoded.sparse_vector, self.head, encoded.words).logits
             found = {name: value.item() for name, value in self.ask(model, encoded).values.items()}
             found["ce"] = self.cross_entropy(logits, encoded.labels).item()
             found["accuracy"] = (logits.argmax(-1) == encoded.labels).float().mean().item()

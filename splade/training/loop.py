@@ -192,8 +192,8 @@ class Trainer:
             if self.callbacks.is_interrupted():
                 raise Interrupted("stopped before the first step")
             self.callbacks.on_step(Step("finding a learning rate", i + 1, 100))
-            encoded = self.train.encode(self.model, batches[i % len(batches)][: self.micro.size])
-            logits = self.model.decide(encoded.sparse_vector, self.train.head).logits
+            encoded = self.train.encode(self.model, batches[i % len(batches)][: self.micro.size], live_only=True)
+            logits = self.model.decide(encoded.sparse_vector, self.train.head, encoded.words).logits
             return self.criterion.cross_entropy(logits, encoded.labels)
 
         found = lr_range_test(loss_step, at_rate(self._groups(1.0), RANGE_TEST_RATE), [self.model, self.criterion])
@@ -247,7 +247,7 @@ class Trainer:
         share = self.train.samples(rows) / max(1, samples)
         if share == 0:
             return NOTHING
-        encoded = self.train.encode(self.model, rows)
+        encoded = self.train.encode(self.model, rows, live_only=True)
         loss, seen = self.criterion.loss(self.model, encoded, share=share, is_constrained=self.is_constrained)
         if not torch.isfinite(loss):
             raise FloatingPointError(

@@ -1,7 +1,7 @@
 """What there is to learn from: texts with a label each, or with a tag per word. The loop cannot tell them apart."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
 import torch
@@ -10,7 +10,7 @@ from torch import Tensor
 
 from splade.data.batches import TokenisedTexts
 from splade.models.layers.activation import GateOutput
-from splade.models.lexical_sae import CLASSIFY, TAG, LexicalSAE
+from splade.models.lexical_sae import CLASSIFY, TAG, EncodedDocument, LexicalSAE
 
 IGNORED = -100
 """Stands for the tag of a position that carries none: special tokens, and all but the first piece of a word."""
@@ -20,28 +20,33 @@ IGNORED = -100
 class Encoded:
     """The samples of some texts: one per document, or one per labelled position."""
 
-    sparse_vector: Float[Tensor, "N V"]
+    sparse_vector: Float[Tensor, "N K"]
     gate: GateOutput
-    logits: Float[Tensor, "N V"]
+    logits: Float[Tensor, "N K"]
     """What the gate was given; -inf where a word cannot open."""
-    own: Bool[Tensor, "N V"]
+    own: Bool[Tensor, "N K"]
     """Words that stand in the text (at the position), if they may be features."""
     labels: Int[Tensor, " N"]
     states: Float[Tensor, "N E"]
     """The encoder's state of each: the mean over a document's tokens, or that of the position itself."""
+    words: Int[Tensor, " K"] | None = None
+    """The dimension of each column, where only live ones have a column; None where all have."""
+    in_reach: Bool[Tensor, " V"] | None = None
+    """Dimensions that a token of the batch may open; None without a neighbourhood."""
 
     def sample(self, most: int) -> "Encoded":
         """At most so many of the samples, drawn at random."""
         if len(self.labels) <= most:
             return self
         some = torch.randperm(len(self.labels))[:most].to(self.labels.device)
-        return Encoded(
-            self.sparse_vector[some],
-            GateOutput(*(field[some] for field in self.gate)),
-            self.logits[some],
-            self.own[some],
-            self.labels[some],
-            self.states[some],
+        return replace(
+            self,
+            sparse_vector=self.sparse_vector[some],
+            gate=GateOutput(*(field[some] for field in self.gate)),
+            logits=self.logits[some],
+            own=self.own[some],
+            labels=self.labels[some],
+            states=self.states[some],
         )
 
 
@@ -58,8 +63,8 @@ class Task(Protocol):
         """How many samples the texts in these rows hold."""
         ...
 
-    def encode(self, model: LexicalSAE, rows: Sequence[int]) -> Encoded:
-        """The samples of the texts in these rows."""
+    def encode(self, model: LexicalSAE, rows: Sequence[int], *, live_only: bool = False) -> Encoded:
+        """The samples of the texts in these rows; `live_only` as in `LexicalSAE.encode_document`."""
         ...
 
 
@@ -74,18 +79,15 @@ class Documents:
     def samples(self, rows: Sequence[int]) -> int:
         return len(rows)
 
-    def encode(self, model: LexicalSAE, rows: Sequence[int]) -> Encoded:
+    def encode(self, model: LexicalSAE, rows: Sequence[int], *, live_only: bool = False) -> Encoded:
         device = next(model.parameters()).device
         batch = self.texts.batch(rows)
         input_ids, mask = batch.input_ids.to(device), batch.attention_mask.to(device)
         states = model.backbone.encoder_states(input_ids, mask.bool())
-        document = model.encode_document(input_ids, mask, states)
-        own = torch.zeros_like(document.sparse_vector, dtype=torch.bool).scatter_(1, input_ids, True)
-        # Where another sense of the word was picked, its own dimension cannot open.
-        own &= ~model.gate.closed & document.logits.isfinite()
+        document = model.encode_document(input_ids, mask, states, live_only=live_only)
         labels = self.labels[batch.rows].to(device)
         mean_state = (states * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
-        return Encoded(document.sparse_vector, document.gate, document.logits, own, labels, mean_state)
+        return _encoded(model, document, input_ids, labels, mean_state)
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,7 @@ class Positions:
     def samples(self, rows: Sequence[int]) -> int:
         return sum(tag != IGNORED for row in rows for tag in self.tags[row])
 
-    def encode(self, model: LexicalSAE, rows: Sequence[int]) -> Encoded:
+    def encode(self, model: LexicalSAE, rows: Sequence[int], *, live_only: bool = False) -> Encoded:
         device = next(model.parameters()).device
         batch = self.texts.batch(rows)
         labels = torch.full(batch.input_ids.shape, IGNORED)
@@ -116,7 +118,26 @@ class Positions:
             # Position by position, text after text, as `chosen` counts them.
             tagged = torch.cat([torch.tensor(self.tags[row]) != IGNORED for row in rows])
             shapes = present[tagged].to(device)
-        encoded = model.encode_at(input_ids, mask, at, states, shapes)
-        own = torch.zeros_like(encoded.sparse_vector, dtype=torch.bool).scatter_(1, input_ids[at][:, None], True)
-        own &= ~model.gate.closed & encoded.logits.isfinite()
-        return Encoded(encoded.sparse_vector, encoded.gate, encoded.logits, own, labels[chosen].to(device), states[at])
+        found = model.encode_at(input_ids, mask, at, states, shapes, live_only=live_only)
+        return _encoded(model, found, input_ids[at][:, None], labels[chosen].to(device), states[at])
+
+
+def _encoded(
+    model: LexicalSAE,
+    found: EncodedDocument,
+    ids: Int[Tensor, "N L"],
+    labels: Int[Tensor, " N"],
+    states: Float[Tensor, "N E"],
+) -> Encoded:
+    """Samples with their own words; `ids` are the tokens of each."""
+    count, closed = found.logits.shape[1], model.gate.closed
+    columns = ids
+    if found.words is not None:
+        # One spare column takes the tokens that have none.
+        column_of = torch.full_like(closed, count, dtype=torch.long)
+        column_of[found.words] = torch.arange(count, device=ids.device)
+        columns, closed = column_of[ids], closed[found.words]
+    own = torch.zeros(len(ids), count + 1, dtype=torch.bool, device=ids.device).scatter_(1, columns, True)[:, :-1]
+    # Where another sense of the word was picked, its own dimension cannot open.
+    own = own & ~closed & found.logits.isfinite()
+    return Encoded(found.sparse_vector, found.gate, found.logits, own, labels, states, found.words, found.in_reach)

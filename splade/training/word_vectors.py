@@ -8,7 +8,7 @@ learns, each row is what its word's embedding says, through a projection common 
 What "dreadful" teaches, "ghastly" knows. Afterwards the rows are written out, and the head is as it always was.
 """
 
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 from torch.nn.utils import parametrize
@@ -29,6 +29,10 @@ class Together(nn.Module):
 
     def forward(self, own: Float[Tensor, "V H"]) -> Float[Tensor, "V H"]:
         return own + self.embeddings @ self.projection
+
+    def rows(self, own: Float[Tensor, "V H"], words: Int[Tensor, " K"]) -> Float[Tensor, "K H"]:
+        """The same for some words alone."""
+        return own.index_select(0, words) + self.embeddings[words] @ self.projection
 
 
 def learn_together(head: Head, embeddings: Float[Tensor, "V D"]) -> None:

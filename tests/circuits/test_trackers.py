@@ -68,7 +68,7 @@ def test_only_candidates_are_under_active_and_none_in_the_first_fifty_steps():
     tracker = FeatureFrequencyTracker(size=4)
     tracker.update(torch.tensor([[True, True, False, False]]))
     is_open = torch.tensor([[True, False, False, False]])
-    proposed = torch.tensor([[False, False, True, False]])
+    proposed = torch.tensor([False, False, True, False])
     for step in range(2, 1000):
         assert not tracker.under_active(0.01).any() or step > 51
         tracker.update(is_open, proposed if step == 500 else None)

@@ -53,18 +53,36 @@ class Gate(nn.Module, ABC):
     def _watch(self, z: Float[Tensor, "*batch V"]) -> None:  # noqa: B027 - most gates have nothing to watch
         """Follow the logits of all words in training, offset included; some words alone are no fair sample."""
 
-    def forward(self, logits: Float[Tensor, "*batch V"], words: Int[Tensor, "*batch V"] | None = None) -> GateOutput:
+    def forward(self, logits: Float[Tensor, "*batch V"], words: Int[Tensor, "*#batch V"] | None = None) -> GateOutput:
         """The gate of all words' logits or, with `words`, of the logits of those words only."""
         theta, closed, offset = self.thresholds(), self.closed, self.offset
         if words is not None:
             theta, closed, offset = theta[words], closed[words], None if offset is None else offset[words]
-        # Never below fp32: a kernel narrower than the spacing of half precision would never see a logit.
-        z = logits.to(torch.promote_types(logits.dtype, torch.float32))
-        z = z if offset is None else z + offset
+        z = _shifted(logits, offset)
         if self.training and words is None:
             self._watch(z.detach())
         output = self.activate(z, theta)
         return GateOutput(*(field.masked_fill(closed, 0.0) for field in output))
+
+    @torch.no_grad()
+    def live_words(self, logits: Float[Tensor, "N V"]) -> Bool[Tensor, " V"] | None:
+        """Words that are open, or near enough to learn, in at least one of the samples; None if every word may learn.
+
+        All others have zero strength, zero `open_prob`, and send no gradient through either: a training step can leave
+        them out. To be asked in training, once per batch and before the gate of the live words: the gate watches all
+        logits here.
+        """
+        if self.reach() is None:
+            return None
+        z = _shifted(logits, self.offset)
+        if self.training:
+            self._watch(z)
+        # Not `z > ...`: what is not a number must not vanish, or a broken model would train on in silence.
+        return (~(z <= self.thresholds() - self.reach())).any(0) & ~self.closed
+
+    def reach(self) -> Float[Tensor, ""] | None:
+        """How far below its threshold a logit still learns; None is without end."""
+        return None
 
     def openings(self) -> Float[Tensor, " V"]:
         """The logit that each word must exceed to be active, with its gradient; closed words are not its business."""
@@ -80,6 +98,12 @@ class Gate(nn.Module, ABC):
     def close(self, dimensions: Bool[Tensor, " V"]) -> None:
         """Close these words for good."""
         self.closed |= dimensions.to(self.closed.device)
+
+
+def _shifted(logits: Float[Tensor, "*batch V"], offset: Float[Tensor, "*#batch V"] | None) -> Float[Tensor, "*batch V"]:
+    """Logits with their offset; never below fp32, where a kernel narrower than the spacing would see no logit."""
+    z = logits.to(torch.promote_types(logits.dtype, torch.float32))
+    return z if offset is None else z + offset
 
 
 class _FreeThreshold(Gate):
@@ -174,6 +198,10 @@ class JumpReLUGate(Gate):
     def thresholds(self) -> Float[Tensor, " V"]:
         return self.log_theta.exp()
 
+    def reach(self) -> Float[Tensor, ""] | None:
+        half = _KERNELS[self.config.kernel].half_width
+        return None if half is None else half * self.config.bandwidth * self.logit_spread
+
     def activate(self, z: Float[Tensor, "*batch V"], theta: Float[Tensor, "*#batch V"]) -> GateOutput:
         r = z.relu()
         width = self.config.bandwidth * self.logit_spread
@@ -186,17 +214,23 @@ class JumpReLUGate(Gate):
     @torch.no_grad()
     def _watch(self, z: Float[Tensor, "*batch V"]) -> None:
         """Follow the spread of the logits; padding (-inf) and closed words do not count."""
-        seen = z[..., ~self.closed]
-        seen = seen[seen.isfinite()]
-        if seen.numel() < 2:
-            return
+        unseen = (z == -torch.inf) | self.closed
+        count = unseen.numel() - unseen.sum()
+        # Sums with zeros, not a selection: that would copy nearly all of a large tensor.
+        centred = z - z.masked_fill(unseen, 0.0).sum() / count
+        spread = centred.masked_fill_(unseen, 0.0).norm() / (count - 1).sqrt()
         # Without branching on a device value: the first batch is copied, later ones are averaged in.
         momentum = torch.where(self.spread_is_known, 0.01, 1.0)
-        self.logit_spread.lerp_(seen.std().clamp(min=1e-6), momentum)
-        self.spread_is_known.fill_(True)
+        is_enough = count >= 2
+        found = torch.where(is_enough, spread.clamp(min=1e-6), self.logit_spread)
+        self.logit_spread.lerp_(found, momentum)
+        self.spread_is_known |= is_enough
 
 
 class _Sigmoid:
+    half_width = None
+    """It ends nowhere."""
+
     @staticmethod
     def cumulative(u: Tensor) -> Tensor:
         return u.sigmoid()
@@ -208,6 +242,8 @@ class _Sigmoid:
 
 
 class _Rectangle:
+    half_width = 0.5
+
     @staticmethod
     def cumulative(u: Tensor) -> Tensor:
         return (u + 0.5).clamp(0, 1)

@@ -110,11 +110,11 @@ class ShapeFeatures:
         return pad(logits, (0, len(self)), value=-torch.inf)
 
     def fill(
-        self, sparse: Float[Tensor, "*batch V"], present: Bool[Tensor, "*batch S"], closed: Bool[Tensor, " V"]
-    ) -> Float[Tensor, "*batch V"]:
-        """Sparse vectors with their shapes, but for closed ones."""
+        self, sparse: Float[Tensor, "*batch K"], present: Bool[Tensor, "*batch S"], closed: Bool[Tensor, " V"]
+    ) -> Float[Tensor, "*batch K"]:
+        """Sparse vectors, of all words or of some, with their shapes, but for closed ones."""
         shown = (present & ~closed[self.first :]).to(sparse.dtype)
-        return torch.cat([sparse[..., : self.first], shown], dim=-1)
+        return torch.cat([sparse[..., : -len(self)], shown], dim=-1)
 
     def join(
         self,

@@ -1,0 +1,118 @@
+"""Leaving out words that a step cannot change must change nothing but the time it takes."""
+
+import pytest
+import torch
+
+from splade.circuits.objective import AnyTerm, Objective
+from splade.data import TaggedSplit
+from splade.data.batches import tokenise
+from splade.models.config import ModelConfig
+from splade.models.layers.activation import JumpReLUGate
+from splade.recipes import recipe_by_name
+from splade.training.calibrate import open_about_each
+from splade.training.criterion import Criterion
+from splade.training.tagging import positions
+from splade.training.tasks import Documents
+from splade.training.word_vectors import learn_together
+from tests import tiny
+from tests.tiny import BAD, GOOD
+
+SENTENCES = tuple(tuple(text.split()) for text in GOOD + BAD)
+TAGGED = TaggedSplit(SENTENCES, tuple(tuple("B-PER" if len(word) > 4 else "O" for word in s) for s in SENTENCES))
+EVERY_TERM = tuple({"kind": part.model_fields["kind"].default} for part in AnyTerm.__args__)
+ASKED = Objective.Config.model_validate({"terms": EVERY_TERM})
+KINDS = ("neighbourhood", "all words", "senses", "tags", "tags near words")
+
+
+def prepared(kind, kernel="rectangle"):
+    """A model of the default recipe with few words open, and what it learns from."""
+    gate = {"kind": "jumprelu", "kernel": kernel, "offset": True, "bandwidth": 0.3}
+    changes = {"masking": None, "gate": JumpReLUGate.Config.model_validate(gate)}
+    if kind in ("all words", "tags"):
+        changes["neighbourhood"] = None
+    if kind == "senses":
+        split = tuple(tiny.wordpiece().convert_tokens_to_ids(["good", "film"]))
+        changes["expander"] = {"token_ids": split, "num_senses": 3}
+    if kind.startswith("tags"):
+        changes["shapes"] = {}
+    parts = recipe_by_name("anchored").model.model_dump() | changes
+    model = tiny.model(ModelConfig.model_validate(parts))
+    model.start_from_backbone()
+    if kind.startswith("tags"):
+        task, _ = positions(model.tokenizer, TAGGED, model.labels["tag"], 16, model.shapes)
+    else:
+        texts = tokenise(model.tokenizer, GOOD + BAD, 16)
+        task = Documents(texts, torch.tensor([0] * len(GOOD) + [2] * len(BAD)))
+    for part in model.modules():
+        if isinstance(part, torch.nn.Dropout):
+            part.p = 0.0
+    open_about_each(model, (task.encode(model, range(8)).logits for _ in range(1)), 4)
+    model.train()
+    learn_together(model.head(task.head), model.dimension_embeddings())
+    return model, task
+
+
+def step(kind, *, live_only, kernel="rectangle"):
+    """Loss, its account, gradients and trackers of two training steps; and the columns of the second."""
+    torch.manual_seed(0)
+    model, task = prepared(kind, kernel)
+    settings = recipe_by_name("anchored").training.model_copy(update={"objective": ASKED, "tutor": None})
+    criterion = Criterion(model, task.head, settings, (2, 2, 4))
+    found = []
+    for rows in ([0, 5, 2], [1, 7, 4, 6]):
+        encoded = task.encode(model, rows, live_only=live_only)
+        loss, seen = criterion.loss(model, encoded, share=1.0, is_constrained=True)
+        model.zero_grad()
+        loss.backward()
+        found.append((loss.item(), seen.active, *seen.terms.values()))
+    grads = {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
+    return found, grads, dict(criterion.named_buffers()), encoded, model
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_loss_gradients_and_trackers_are_those_of_all_words(kind):
+    (slow, slow_grads, slow_kept, _, _), (fast, fast_grads, fast_kept, encoded, model) = (
+        step(kind, live_only=live_only) for live_only in (False, True)
+    )
+    assert encoded.words is not None
+    assert len(encoded.words) < len(model.dimensions) - 5
+    for ours, theirs in zip(fast, slow, strict=True):
+        assert ours == pytest.approx(theirs, rel=1e-5, abs=1e-6)
+    assert fast_grads.keys() == slow_grads.keys()
+    for name, theirs in slow_grads.items():
+        torch.testing.assert_close(fast_grads[name], theirs, rtol=1e-4, atol=1e-6, msg=name)
+    moving = [name for name, grad in fast_grads.items() if grad.abs().max() > 0]
+    assert {"gate.log_theta", "gate.offset"} <= set(moving)
+    assert any("parametrizations" in name for name in moving)
+    for name, theirs in slow_kept.items():
+        torch.testing.assert_close(fast_kept[name], theirs, rtol=1e-5, atol=1e-6, msg=name)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_validation_is_that_of_all_words(kind):
+    model, task = prepared(kind)
+    settings = recipe_by_name("anchored").training
+    criterion = Criterion(model, task.head, settings, (2, 2, 4))
+    narrow = criterion.validate(model, task)
+
+    class Whole:
+        texts, head, samples = task.texts, task.head, task.samples
+
+        def encode(self, model, rows, *, live_only=False):
+            return task.encode(model, rows)
+
+    assert narrow == pytest.approx(criterion.validate(model, Whole()), rel=1e-5, abs=1e-6)
+
+
+def test_a_gate_under_which_every_word_learns_keeps_all_columns():
+    model, task = prepared("all words", kernel="sigmoid")
+    assert model.gate.live_words(torch.zeros(1, len(model.dimensions))) is None
+    assert task.encode(model, [0, 1], live_only=True).words is None
+
+
+def test_a_logit_that_is_no_number_is_live():
+    model, _ = prepared("all words")
+    logits = torch.full((2, len(model.dimensions)), -50.0)
+    logits[1, 7] = torch.nan
+    model.eval()
+    assert model.gate.live_words(logits).nonzero().flatten().tolist() == ([] if model.gate.closed[7] else [7])
