@@ -12,7 +12,7 @@ from splade.data import TaggedSplit
 from splade.data.word_rows import Place
 from splade.evaluation.entities import EntityScores, score_entities
 from splade.inference.word_decisions import ReadWords, read_words, words_of
-from splade.mechanistic.attribution import code_identity_error
+from splade.mechanistic.attribution import code_identity_error, worst_gap
 from splade.models.lexical_sae import TAG, LexicalSAE
 from splade.progress import OnStep, silent
 
@@ -116,7 +116,7 @@ def score_tagger(
     worst, shapes, positions, aside = 0.0, 0, 0, 0.0
     for read in read_words(model, split.tokens, rows, batch_size=batch_size, on_step=on_step):
         measuring_since = monotonic()
-        worst = max(worst, float(code_identity_error(read.state).max()))
+        worst = worst_gap(worst, float(code_identity_error(read.state).max()))
         if model.shapes is not None:
             shapes += int((read.state.code.ids >= model.shapes.first).sum())
         positions += len(read.places)

@@ -4,6 +4,7 @@ The first is an identity and must hold up to rounding. The second is no identity
 the figures here say how literally a contribution may be read as an effect.
 """
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -14,7 +15,7 @@ from splade.evaluation.bootstrap import BootstrapMeans
 from splade.evaluation.circuit_words import Rankings, speaks_for_predicted
 from splade.evaluation.collect import ReadBatch
 from splade.evaluation.intervals import Interval
-from splade.mechanistic.attribution import code_identity_error
+from splade.mechanistic.attribution import code_identity_error, worst_gap
 from splade.mechanistic.exact import class_centred
 
 TOLERANCE = 1e-5
@@ -54,10 +55,11 @@ class VerificationCollector:
         """Check the identity and compare contributions with effects."""
         errors = code_identity_error(batch.state)
         at = int(errors.argmax())
-        if float(errors[at]) > self.worst:
+        # Not `>`: an error that is not a number is the worst there is, and stays it.
+        if not (math.isnan(self.worst) or float(errors[at]) <= self.worst):
             self.worst, self.worst_text = float(errors[at]), batch.rows[at]
-        self.beyond += int((errors > TOLERANCE).sum())
-        self.worst_gap = max(self.worst_gap, float(_centred_gap(batch).max()))
+        self.beyond += int((~(errors <= TOLERANCE)).sum())
+        self.worst_gap = worst_gap(self.worst_gap, float(_centred_gap(batch).max()))
         removal, direct = self.rankings.removals(batch), speaks_for_predicted(batch)
         effects = removal.effects.towards(class_centred(batch.state.logits, batch.predicted))
         count = batch.state.code.counts.to(direct.dtype)

@@ -3,6 +3,8 @@
 It is exact *at this input*. It is not the effect of removing a word, which may switch hidden units.
 """
 
+import math
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -68,6 +70,11 @@ def code_identity_gap(state: SparseCircuitState, index: int, attributions: Float
     rows, nothing = state.code.rows, torch.zeros_like(state.logits[:, index])
     total, size = (nothing.index_add(0, rows, values) for values in (attributions, attributions.abs()))
     return (state.logits[:, index] - total - state.b_eff[:, index]).abs() / size.clamp(min=1)
+
+
+def worst_gap(*gaps: float) -> float:
+    """The greatest gap. What is not a number is worse than any: `max` would drop it, and a broken model would pass."""
+    return math.nan if any(map(math.isnan, gaps)) else max(gaps)
 
 
 def identity_error(state: CircuitState) -> Float[Tensor, "*batch"]:

@@ -6,7 +6,7 @@ side.
 """
 
 from splade.pipelines.experiment import TrainedRun, run_experiment, setup_and_train
-from splade.pipelines.inputs import documents, load_data, model_folder, require_same_experiment
+from splade.pipelines.inputs import documents, load_data, model_folder, require_same_experiment, require_same_labels
 from splade.pipelines.naming import run_names
 from splade.pipelines.scoring import Scores, score
 from splade.pipelines.yardsticks import compare_again, run_baselines
@@ -19,6 +19,7 @@ __all__ = [
     "load_data",
     "model_folder",
     "require_same_experiment",
+    "require_same_labels",
     "run_baselines",
     "run_experiment",
     "run_names",

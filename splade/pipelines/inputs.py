@@ -13,7 +13,7 @@ from splade.config.schema import ExperimentConfig
 from splade.data import TextDataset, TextSplit, load_text_dataset
 from splade.data.batches import tokenise
 from splade.data.lots import rows_by_lot
-from splade.models.lexical_sae import LexicalSAE
+from splade.models.lexical_sae import CLASSIFY, LexicalSAE
 from splade.training.run_folder import CONFIG, MODEL
 from splade.training.tasks import Documents
 
@@ -84,4 +84,15 @@ def require_same_experiment(config: ExperimentConfig, folder: Path) -> None:
         raise ValueError(
             f"the run in {folder} was made with other settings ({', '.join(odd)}), so its test texts may differ; "
             "give the experiment that made it"
+        )
+
+
+def require_same_labels(model: LexicalSAE, dataset: TextDataset) -> None:
+    """Refuse data whose labels are not the model's: they are numbers from here on, and would be other classes."""
+    model.head(CLASSIFY)
+    theirs, ours = tuple(dataset.label_names), tuple(model.labels[CLASSIFY])
+    if theirs != ours:
+        raise ValueError(
+            f"the labels of {dataset.name} are {', '.join(theirs)}, those of the model {', '.join(ours)}: the data "
+            "changed since training; restore it, or train anew"
         )

@@ -9,7 +9,7 @@ from splade.config.schema import ExperimentConfig
 from splade.evaluation.names import measure_names, strongest_words
 from splade.evaluation.names_bag import BagOfWords
 from splade.models.persistence import from_pretrained
-from splade.pipelines.inputs import load_data, model_folder, require_same_experiment
+from splade.pipelines.inputs import load_data, model_folder, require_same_experiment, require_same_labels
 from splade.progress import OnStep, silent
 from splade.training.run_folder import NAMES, write_json
 
@@ -23,6 +23,7 @@ def run_names(
     own = model_folder(config)
     model = from_pretrained(own)
     require_same_experiment(config, own.parent)
+    require_same_labels(model, dataset)
     bag = BagOfWords(dataset.train.texts, dataset.train.labels)
     corpus = dataset.train.texts
     strongest = strongest_words(model, dataset.test.texts[:2000], dataset.test.labels[:2000], words, on_step)

@@ -10,7 +10,7 @@ import torch
 from splade.data import TextSplit
 from splade.data.batches import length_buckets, tokenise
 from splade.inference.reading import read_batch
-from splade.mechanistic.attribution import code_identity_error
+from splade.mechanistic.attribution import code_identity_error, worst_gap
 from splade.models.lexical_sae import LexicalSAE
 from splade.pipelines.inputs import digest, text_digests
 from splade.progress import OnStep, Step, silent
@@ -51,7 +51,7 @@ def score(model: LexicalSAE, split: TextSplit, on_step: OnStep = silent, batch_s
         state = read_batch(model, texts.batch(rows))
         is_correct[rows] = state.logits.argmax(-1).cpu() == gold[rows]
         active += len(state.code.values)
-        worst = max(worst, float(code_identity_error(state).max()))
+        worst = worst_gap(worst, float(code_identity_error(state).max()))
         done += len(rows)
         on_step(Step("testing", done, len(texts)))
     count = len(split)

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from splade.config.schema import ExperimentConfig
-from splade.data import TextSplit
+from splade.data import TextDataset
 from splade.device import resolve_device
 from splade.evaluation.intervals import paired_bootstrap
 from splade.models.persistence import from_pretrained
-from splade.pipelines.inputs import digest, load_data, model_folder, require_same_experiment
+from splade.pipelines.inputs import digest, load_data, model_folder, require_same_experiment, require_same_labels
 from splade.pipelines.scoring import score
 from splade.progress import OnStep, silent
 from splade.runs import Watchers
@@ -60,7 +60,7 @@ def run_baselines(
         "baselines": {scores["name"]: scores for scores in found},
     }
     if model_folder(config).is_dir():
-        results |= _comparison(config, dataset.test, results["baselines"], device, on_step)
+        results |= _comparison(config, dataset, results["baselines"], device, on_step)
     write_json(_file(config), results)
     return results
 
@@ -74,10 +74,10 @@ def compare_again(config: ExperimentConfig, device: str = "auto", *, on_step: On
     if not path.is_file():
         raise ValueError(f"there is no {path} to compare with; measure the yardsticks first")
     results = json.loads(path.read_text(encoding="utf-8"))
-    test = load_data(config, config.evaluation.seeds[0]).test
-    if results.get("test_digest") != digest(test):
+    dataset = load_data(config, config.evaluation.seeds[0])
+    if results.get("test_digest") != digest(dataset.test):
         raise ValueError(f"{path} was measured on other test texts; measure the yardsticks anew")
-    results |= _comparison(config, test, results["baselines"], device, on_step)
+    results |= _comparison(config, dataset, results["baselines"], device, on_step)
     write_json(path, results)
     return results
 
@@ -113,13 +113,14 @@ def _timed(measure: Callable[[], BaselineScores]) -> dict[str, Any]:
 
 
 def _comparison(
-    config: ExperimentConfig, test: TextSplit, baselines: dict[str, Any], device: str, on_step: OnStep
+    config: ExperimentConfig, dataset: TextDataset, baselines: dict[str, Any], device: str, on_step: OnStep
 ) -> dict[str, Any]:
     """Accuracy of the experiment's model, and how much it is above that of each yardstick."""
     own = model_folder(config)
     model = from_pretrained(own)
     require_same_experiment(config, own.parent)
-    ours = score(model.to(resolve_device(device)), test, on_step)
+    require_same_labels(model, dataset)
+    ours = score(model.to(resolve_device(device)), dataset.test, on_step)
     differences = {name: paired_bootstrap(ours.is_correct, theirs["is_correct"]) for name, theirs in baselines.items()}
     return {
         "model": {"folder": str(own), "accuracy": ours.accuracy},

@@ -23,9 +23,8 @@ def open_run(config: Path, out: Path | None, device: str) -> OpenedRun:
     """The run of an experiment file, in `out` or in its output_dir; one of other settings or labels is refused."""
     from splade.config.load import load_config
     from splade.device import resolve_device
-    from splade.models.lexical_sae import CLASSIFY
     from splade.models.persistence import from_pretrained
-    from splade.pipelines import load_data, model_folder, require_same_experiment
+    from splade.pipelines import load_data, model_folder, require_same_experiment, require_same_labels
 
     settings = load_config(config)
     if out is not None:
@@ -35,11 +34,5 @@ def open_run(config: Path, out: Path | None, device: str) -> OpenedRun:
         raise ValueError(f"there is no model in {folder}; train it first: lexical-sae train --config {config}")
     require_same_experiment(settings, folder.parent)
     model, dataset = from_pretrained(folder).to(resolve_device(device)), load_data(settings, seed)
-    model.head(CLASSIFY)
-    # Labels are numbers from here on: other names would be other classes.
-    if tuple(dataset.label_names) != tuple(model.labels[CLASSIFY]):
-        raise ValueError(
-            f"the labels of {settings.data.dataset_name} are {', '.join(dataset.label_names)}, those of the model in "
-            f"{folder} {', '.join(model.labels[CLASSIFY])}: the data changed since training; restore it, or train anew"
-        )
+    require_same_labels(model, dataset)
     return OpenedRun(model, dataset, Path(settings.output_dir), seed)

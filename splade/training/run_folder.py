@@ -46,7 +46,11 @@ logger = logging.getLogger(__name__)
 LOCK, CONFIG, ENVIRONMENT, HISTORY = ".lock", "resolved_config.yaml", "environment.json", "history.jsonl"
 RESULTS, REPORT, MODEL, CHECKPOINT = "results.json", "report.html", "model", "checkpoint"
 DECISIONS, EVALUATION, NAMES, BASELINES = "decisions.json", "evaluation.json", "names.json", "baselines.json"
-MEASURED = (DECISIONS, EVALUATION, NAMES, BASELINES)
+STUDIES = ("faithfulness", "sae", "long_context", "polysemy")
+MEASURED = (
+    *(DECISIONS, EVALUATION, NAMES, BASELINES),
+    *(f"{study}.{ending}" for study in STUDIES for ending in ("json", "html")),
+)
 """What is written about a trained model."""
 TENSORBOARD = "tensorboard"
 MAY_DIFFER = (

@@ -1,12 +1,15 @@
+import math
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 import torch
 
 from splade.config.load import build_config
-from splade.data import TextSplit
+from splade.data import TextDataset, TextSplit
+from splade.mechanistic.attribution import worst_gap
 from splade.models.config import ModelConfig
-from splade.pipelines import run_experiment, score
+from splade.pipelines import require_same_labels, run_experiment, score
 from splade.runs import Watchers
 from splade.training import run_folder
 from splade.training.loop import Interrupted
@@ -38,6 +41,24 @@ def test_scores_are_those_of_each_text_on_its_own(parts):
     assert found.majority == 1 / 3
     assert found.identity_error < 1e-5
     assert "is_correct" not in found.as_dict()
+
+
+def test_a_broken_model_does_not_pass_as_exact():
+    model = tiny.model(ModelConfig.model_validate({"gate": "drelu"}))
+    with torch.no_grad():
+        model.head().class_bias[1] = torch.nan
+    with pytest.raises(FloatingPointError, match="weights are damaged"):
+        score(model, SPLIT)
+    assert math.isnan(worst_gap(math.nan, 0.5))
+    assert worst_gap(0.1, 0.5) == 0.5
+
+
+def test_data_with_other_labels_than_the_model_are_refused():
+    model = tiny.model()
+    named = TextDataset("reviews", tuple(model.labels["classify"]), SPLIT, SPLIT, SPLIT)
+    require_same_labels(model, named)
+    with pytest.raises(ValueError, match=r"labels of reviews are good, bad.*restore it, or train anew"):
+        require_same_labels(model, replace(named, label_names=("good", "bad")))
 
 
 def test_what_is_counted_does_not_depend_on_the_batch_size():

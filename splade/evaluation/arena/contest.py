@@ -28,6 +28,7 @@ from splade.evaluation.arena.removal import RemovalGround
 from splade.evaluation.arena.results import ArenaResults, Card, Cost, RationaleResult, check
 from splade.evaluation.arena.settings import ArenaSettings
 from splade.inference.labels import labels_of
+from splade.mechanistic.attribution import worst_gap
 from splade.models.lexical_sae import LexicalSAE
 from splade.progress import OnStep, Step, silent
 
@@ -54,7 +55,7 @@ def compare_explainers(
     removal = RemovalGround(settings.fractions, CONTROL, settings.seed)
     deletion = DeletionGround(settings.fractions, CONTROL, settings.seed)
     in_logits = {explainer.name: explainer.is_in_logits for explainer in explainers}
-    rows, count, worst_gap = rows_by_lot(len(texts), settings.texts, settings.seed), 0, 0.0
+    rows, count, widest = rows_by_lot(len(texts), settings.texts, settings.seed), 0, 0.0
     for done, row in enumerate(rows, start=1):
         case, milliseconds = timed(lambda row=row: read_case(model, row, texts[row]))
         if case.num_active and case.num_written:
@@ -62,7 +63,7 @@ def compare_explainers(
             told = panel.ask(case, with_memory=count < settings.memory_texts)
             removal.update(case, _active(told), in_logits)
             deletion.update(case, _written(case, told))
-            worst_gap = max(worst_gap, gradient_gap(case, told))
+            widest = worst_gap(widest, gradient_gap(case, told))
             count += 1
         on_step(Step("explaining texts", done, len(rows)))
     if not count:
@@ -81,7 +82,7 @@ def compare_explainers(
         rationales={one.name: _beside_people(model, one, panel, settings, on_step) for one in rationales},
         cost={one.name: panel.cost(one.name) for one in explainers},
         prediction_milliseconds=panel.costs.mean(PREDICTION, "ms"),
-        checks=check(scores, CONTROL, worst_gap),
+        checks=check(scores, CONTROL, widest),
         seconds=round(time.perf_counter() - started, 1),
     )
 

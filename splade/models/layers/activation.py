@@ -72,13 +72,14 @@ class Gate(nn.Module, ABC):
         them out. To be asked in training, once per batch and before the gate of the live words: the gate watches all
         logits here.
         """
-        if self.reach() is None:
+        reach = self.reach()
+        if reach is None:
             return None
         z = _shifted(logits, self.offset)
         if self.training:
             self._watch(z)
         # Not `z > ...`: what is not a number must not vanish, or a broken model would train on in silence.
-        return (~(z <= self.thresholds() - self.reach())).any(0) & ~self.closed
+        return (~(z <= self.thresholds() - reach)).any(0) & ~self.closed
 
     def reach(self) -> Float[Tensor, ""] | None:
         """How far below its threshold a logit still learns; None is without end."""

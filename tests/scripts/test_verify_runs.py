@@ -1,0 +1,47 @@
+"""Every `verify` experiment, as a newcomer would type it: real encoder, real data, a few hundred rows."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parents[2]
+MINUTES = 6.0
+"""The files promise about two on a quiet machine; a busy one may take three times as long."""
+RUNS = {
+    "verify": [["train"]],
+    "verify_ablation": [["ablation", "--names-texts", "20"]],
+    "verify_faithfulness": [["faithfulness", "--texts", "10", "--lime-samples", "50"]],
+    "verify_long_context": [["train"], ["long-context", "--lengths", "64,256", "--needles", "8"]],
+    "verify_polysemy": [["train"], ["polysemy", "--mentions", "20", "--most-pairs", "50"]],
+    "ner/conll2003_verify": [["ner"]],
+}
+
+
+def needs_the_data_folder(name):
+    """Whether the experiment reads something that pip cannot bring."""
+    return name == "verify_polysemy" and "LEXICAL_SAE_DATA" not in os.environ
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", list(RUNS))
+def test_a_verify_experiment_runs_and_leaves_its_results(name, tmp_path):
+    if needs_the_data_folder(name):
+        pytest.skip("needs sentences with senses in LEXICAL_SAE_DATA")
+    config, out = HERE / "experiments" / f"{name}.yaml", tmp_path / "run"
+    started = time.monotonic()
+    for command, *others in RUNS[name]:
+        program = str(Path(sys.executable).with_name("lexical-sae"))
+        line = [program, command, "--config", str(config), "--out", str(out), *others]
+        done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr[-2000:] + done.stdout[-2000:]
+    assert time.monotonic() - started < 60 * MINUTES
+    found = sorted(path.relative_to(out).as_posix() for path in out.rglob("*.json"))
+    assert found
+    for path in out.rglob("*.json"):
+        json.loads(path.read_text(encoding="utf-8"), parse_constant=pytest.fail)
+    assert any(path.suffix == ".html" for path in out.rglob("*"))
