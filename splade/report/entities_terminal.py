@@ -52,7 +52,7 @@ def tagger_figures(run: Mapping[str, Any]) -> tuple[str, list[tuple[str, str, st
         rows.append(("in windows", str(test["sentences_in_windows"]), "sentences longer than the model reads at once"))
     if test["words_unread"]:
         rows.append(("unread", str(test["words_unread"]), "words that tokenise to nothing"))
-    return f"On {test['sentences']} sentences it has never seen (seed {run['seed']})", rows
+    return f"On {test['sentences']} test sentences (seed {run['seed']})", rows
 
 
 def seeds_figures(mean: Mapping[str, Any]) -> tuple[str, list[tuple[str, str, str]]]:

@@ -27,7 +27,7 @@ def score_figures(run: dict[str, Any]) -> tuple[str, list[tuple[str, str, str]]]
     ]
     if test["texts_cut"]:
         rows.append(("texts cut", str(test["texts_cut"]), "longer than the model reads (model.max_length)"))
-    return f"On {test['texts']} texts it has never seen (seed {run['seed']})", rows
+    return f"On {test['texts']} test texts (seed {run['seed']})", rows
 
 
 def mean_figures(results: dict[str, Any]) -> tuple[str, list[tuple[str, str, str]]]:

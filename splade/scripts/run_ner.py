@@ -36,7 +36,7 @@ def ner(
     ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
 ) -> None:
-    """Train a tagger for names (or any tags in BIO) and score it on sentences it has never seen.
+    """Train a tagger for names (or any tags in BIO) and score it on test sentences.
 
     Example: python -m splade.scripts.run_ner --config experiments/ner/conll2003.yaml
 
