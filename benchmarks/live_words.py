@@ -39,9 +39,8 @@ def main() -> None:
         learn_together(model.head(head), model.dimension_embeddings())
         criterion = Criterion(model, head, training, (10, 10, 20))
         model.train()
-        sides = {
-            name: partial(_step, model, criterion, task, name == "live words") for name in ("all words", "live words")
-        }
+        step = partial(_step, model, criterion, task)
+        sides = {"all words": partial(step, live_only=False), "live words": partial(step, live_only=True)}
         found = seconds(sides, rounds)
         columns = len(task.encode(model, range(BATCH), live_only=True).words)  # pyright: ignore[reportArgumentType]
         print(

@@ -101,7 +101,8 @@ def circuit_mask(
     Example: attr=[4, -8, 1, 0], active=[T, T, T, F], fraction 0.34, temperature inf -> [0, 1, 0, 0]
     """
     # Words active nowhere in the batch belong to no circuit: leave out their columns, nearly all of the vocabulary.
-    columns = active.reshape(-1, active.shape[-1]).any(0).nonzero().flatten()
+    # The number of rows is counted: nothing can be told from a shape without columns.
+    columns = active.reshape(math.prod(active.shape[:-1]), active.shape[-1]).any(0).nonzero().flatten()
     mask = _mask_columns(attr[..., columns], active[..., columns], fraction, temperature)
     return torch.zeros_like(attr).index_copy(-1, columns, mask)
 

@@ -187,13 +187,17 @@ class LexicalSAE(nn.Module):
         """
         present = self._required(shapes)
         hidden = self._hidden(input_ids, attention_mask.bool(), states)
-        with torch.set_grad_enabled(torch.is_grad_enabled() and not live_only):
-            logits = self._all_columns(self.projection.at(hidden, input_ids, chosen))
+        # All words without gradients and then the live ones with them, where few words can be computed alone.
+        projection, twice = self.projection, live_only and self.projection.computes_words_alone
+        twice = twice and self.gate.reach() is not None
+        with torch.set_grad_enabled(torch.is_grad_enabled() and not twice):
+            logits = self._all_columns(projection.at(hidden, input_ids, chosen))
         words, in_reach = self._live_words(logits, input_ids[chosen]) if live_only else None, self._in_reach(logits)
-        if live_only:
-            # Again, this time with gradients: those of few columns cost little.
-            named = words if words is None or self.shapes is None else words[: -len(self.shapes)]
-            logits = self._all_columns(self.projection.at(hidden, input_ids, chosen, named))
+        if words is not None and twice:
+            named = words if self.shapes is None else words[: -len(self.shapes)]
+            logits = self._all_columns(projection.words_at(hidden, chosen, named))
+        elif words is not None:
+            logits = logits.index_select(1, words)
         gate = self.gate(logits, words)
         sparse = self.topk(self.saturation(gate.activated))
         return EncodedDocument(self._with_shapes(sparse, present), gate, logits, words, in_reach)
@@ -249,8 +253,8 @@ class LexicalSAE(nn.Module):
         strengths, and neither gate nor penalties ever see [B, L, V].
 
         `live_only` leaves out words that no text of the batch opens or can learn to open by this step, nearly all of
-        them: what is computed and learned stays the same, at a fraction of the cost. Gates under which every word
-        learns have all columns all the same.
+        them: what is computed and learned stays the same, but for which words are masked at random, at a fraction of
+        the cost. Gates under which every word learns have all columns all the same.
         """
         if not self._pools_logits_first:
             encoded = self.encode(input_ids, attention_mask, states)

@@ -67,17 +67,9 @@ class Projection:
         hidden: Float[Tensor, "B L D"],
         input_ids: Int[Tensor, "B L"],
         chosen: Bool[Tensor, "B L"],
-        words: Int[Tensor, " W"] | None = None,
     ) -> Float[Tensor, "N W"]:
-        """Logit of every dimension at each chosen position, with gradients: `everywhere(...)[chosen]`, and no more.
-
-        With `words`, of those dimensions alone.
-        """
+        """Logit of every dimension at each chosen position, with gradients: `everywhere(...)[chosen]`, and no more."""
         states = hidden[chosen]
-        if words is not None:
-            if self.neighbourhood is None and self.expander is None:
-                return linear(states, self.backbone.decoder.weight[words], self.backbone.decoder_bias[words])
-            return self.at(hidden, input_ids, chosen).index_select(1, words)
         if self.neighbourhood is None:
             logits = self.backbone.decoder(states)
         else:
@@ -86,6 +78,17 @@ class Projection:
         if self.expander is None:
             return logits
         return self.expander.place(logits, self._slots(hidden, input_ids, chosen)[chosen])
+
+    @property
+    def computes_words_alone(self) -> bool:
+        """Whether the logits of some words need nothing of the others: `words_at` may be asked."""
+        return self.neighbourhood is None and self.expander is None
+
+    def words_at(
+        self, hidden: Float[Tensor, "B L D"], chosen: Bool[Tensor, "B L"], words: Int[Tensor, " W"]
+    ) -> Float[Tensor, "N W"]:
+        """The columns of `at` of these words alone."""
+        return linear(hidden[chosen], self.backbone.decoder.weight[words], self.backbone.decoder_bias[words])
 
     def open_words(
         self, hidden: Float[Tensor, "B L D"], input_ids: Int[Tensor, "B L"], mask: Bool[Tensor, "B L"]

@@ -49,7 +49,7 @@ class Criterion(nn.Module):
         self.geco = settings.controller.build(steps_per_epoch=per_epoch, total_steps=constrained, active_target=target)
         self.count = settings.count and settings.count.build(total_steps=planned, active_target=target)
 
-    @parametrize.cached()  # word vectors that are computed are computed once
+    @parametrize.cached()  # word vectors of all words, where they are computed, are computed once
     def loss(
         self, model: LexicalSAE, encoded: Encoded, *, share: float, is_constrained: bool
     ) -> tuple[Tensor, PieceLoss]:

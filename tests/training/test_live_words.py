@@ -52,10 +52,12 @@ def prepared(kind, kernel="rectangle"):
     return model, task
 
 
-def step(kind, *, live_only, kernel="rectangle"):
+def step(kind, *, live_only, nothing_open=False):
     """Loss, its account, gradients and trackers of two training steps; and the columns of the second."""
     torch.manual_seed(0)
-    model, task = prepared(kind, kernel)
+    model, task = prepared(kind)
+    if nothing_open:
+        model.gate.close(torch.ones(len(model.dimensions), dtype=torch.bool))
     settings = recipe_by_name("anchored").training.model_copy(update={"objective": ASKED, "tutor": None})
     criterion = Criterion(model, task.head, settings, (2, 2, 4))
     found = []
@@ -116,3 +118,25 @@ def test_a_logit_that_is_no_number_is_live():
     logits[1, 7] = torch.nan
     model.eval()
     assert model.gate.live_words(logits).nonzero().flatten().tolist() == ([] if model.gate.closed[7] else [7])
+
+
+def test_the_first_batch_is_read_with_the_width_that_the_gate_then_has():
+    gate = JumpReLUGate.Config(initial_threshold=1.0, bandwidth=0.3, kernel="rectangle").build(6)
+    logits = torch.tensor([[-20.0, -9, 0.8, 0.3, -5, 5]])
+    gate.train()
+    live = gate.live_words(logits)
+    assert gate.logit_spread > 5
+    gate.eval()
+    assert live.tolist() == (gate(logits).open_prob[0] > 0).tolist() == [False, False, True, True, False, True]
+
+
+@pytest.mark.parametrize("kind", ["all words", "neighbourhood", "tags"])
+def test_a_batch_in_which_no_word_can_open_is_no_special_case(kind):
+    (slow, slow_grads, *_), (fast, fast_grads, _, encoded, model) = (
+        step(kind, live_only=live_only, nothing_open=True) for live_only in (False, True)
+    )
+    assert len(encoded.words) == (len(model.shapes) if model.shapes else 0)
+    for ours, theirs in zip(fast, slow, strict=True):
+        assert ours == pytest.approx(theirs, rel=1e-5, abs=1e-6)
+    for name, theirs in slow_grads.items():
+        torch.testing.assert_close(fast_grads[name], theirs, rtol=1e-4, atol=1e-6, msg=name)

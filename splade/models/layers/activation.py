@@ -14,6 +14,9 @@ from torch import Tensor, nn
 
 from splade.part import PartConfig
 
+ROUNDING = 1e-3
+"""Share by which a word may lie beyond a kernel's reach and still count as within."""
+
 
 class GateOutput(NamedTuple):
     """What a gate says about each word."""
@@ -72,14 +75,18 @@ class Gate(nn.Module, ABC):
         them out. To be asked in training, once per batch and before the gate of the live words: the gate watches all
         logits here.
         """
-        reach = self.reach()
-        if reach is None:
+        if self.reach() is None:
             return None
         z = _shifted(logits, self.offset)
         if self.training:
             self._watch(z)
+        # Asked again: the watch moves it, and the gate of the live words will use what it is now.
+        reach = self.reach()
+        assert reach is not None
+        # A little further, because the gate's own arithmetic rounds in other places.
+        lowest = self.thresholds() - reach * (1 + ROUNDING)
         # Not `z > ...`: what is not a number must not vanish, or a broken model would train on in silence.
-        return (~(z <= self.thresholds() - reach)).any(0) & ~self.closed
+        return (~(z <= lowest)).any(0) & ~self.closed
 
     def reach(self) -> Float[Tensor, ""] | None:
         """How far below its threshold a logit still learns; None is without end."""
@@ -214,12 +221,13 @@ class JumpReLUGate(Gate):
 
     @torch.no_grad()
     def _watch(self, z: Float[Tensor, "*batch V"]) -> None:
-        """Follow the spread of the logits; padding (-inf) and closed words do not count."""
+        """Follow the spread of the logits; padding (-inf) and closed words do not count, what is not a number does."""
         unseen = (z == -torch.inf) | self.closed
         count = unseen.numel() - unseen.sum()
-        # Sums with zeros, not a selection: that would copy nearly all of a large tensor.
+        # Sums with zeros in them, not a selection: looking up each place that is kept costs ten times as much.
         centred = z - z.masked_fill(unseen, 0.0).sum() / count
-        spread = centred.masked_fill_(unseen, 0.0).norm() / (count - 1).sqrt()
+        # Not `norm`, which loses a thousandth over many millions of numbers.
+        spread = (centred.masked_fill_(unseen, 0.0).square_().sum() / (count - 1)).sqrt()
         # Without branching on a device value: the first batch is copied, later ones are averaged in.
         momentum = torch.where(self.spread_is_known, 0.01, 1.0)
         is_enough = count >= 2
