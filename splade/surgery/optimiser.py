@@ -2,14 +2,16 @@
 
 1. If the gap is under the bound, or such as one time in a hundred is seen without any bias, no word is removed.
 2. Sets of one and of two candidates are all tried; the best of the smallest size that does it is taken.
-3. Otherwise words are added one by one, the one that closes the gap most, and at the end those that turned out not to
-   be needed are given back. No word of the result can be given back, but a smaller set of other words may exist.
+3. Otherwise words are added one by one, and at the end those that turned out not to be needed are given back. No word
+   of the result can be given back, but a smaller set of other words may exist. Which word is added is decided by the
+   difference of mean *scores* between groups: where several words say the same, taking one of them away changes no
+   label, and the gap of rates would show no way down.
 
 A gap counts as closed when it is under the bound, or no greater than is seen half of the time without bias: on few
 texts even a fair classifier has a gap. What is chosen here is chosen on these texts: report on others.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
@@ -61,6 +63,8 @@ class Outcome:
     """The gap that is seen half of the time if the same answers fall on groups at random."""
     rare: float
     """The gap that is then seen one time in a hundred."""
+    score_gap: float
+    """The worst difference of mean scores between a group and its background, over texts without a positive label."""
 
 
 @dataclass(frozen=True)
@@ -95,8 +99,9 @@ def choose_words(
             return Choice(best.words, "reached, with the fewest of the candidates", True, True, before, best)
     found = search.greedy(candidates)
     if not search.is_good(found):
+        found = search.pruned(found, lambda o: search.is_affordable(o) and o.gap <= found.gap)
         return Choice(found.words, "not reached within the bounds: the best set found", False, False, before, found)
-    found = search.pruned(found)
+    found = search.pruned(found, search.is_good)
     return Choice(found.words, "reached; no word of the set can be given back", True, False, before, found)
 
 
@@ -158,7 +163,7 @@ class _Search:
             raise ValueError("every group is too small on the texts to choose on; give more texts or other groups")
         gap, accuracy = _gap(decisions, usable), float((decisions.said == decisions.truth).mean())
         chance, rare = np.quantile(gaps_by_chance(decisions, usable), [0.5, 0.99])
-        return Outcome(words, gap, accuracy, float(chance), float(rare))
+        return Outcome(words, gap, accuracy, float(chance), float(rare), _score_gap(decisions, usable))
 
     def is_mended(self, outcome: Outcome) -> bool:
         return outcome.gap <= max(self.bounds.epsilon, outcome.chance)
@@ -170,25 +175,36 @@ class _Search:
         return self.is_mended(outcome) and self.is_affordable(outcome)
 
     def greedy(self, candidates: Sequence[int]) -> Outcome:
-        """Add what closes the gap most, until it is closed or nothing affordable closes it further."""
-        at = self.try_set(())
+        """Add what brings the scores of groups nearest to each other, until the gap is closed or nothing helps further.
+
+        If it is never closed, the affordable set on the way with the smallest gap. A set on the way may cost more than
+        is allowed: what one word's removal loses, the next may win back.
+        """
+        at = best = self.try_set(())
         while not self.is_good(at) and len(at.words) < self.bounds.most_words:
             options = [self.try_set((*at.words, i)) for i in candidates if i not in at.words]
-            affordable = [outcome for outcome in options if self.is_affordable(outcome)]
-            best = min(affordable, key=lambda outcome: outcome.gap, default=at)
-            if best.gap >= at.gap:
+            nearest = min(options, key=lambda outcome: (outcome.score_gap, outcome.gap), default=at)
+            if nearest.score_gap >= at.score_gap:
                 break
-            at = best
-        return at
+            at = nearest
+            if self.is_affordable(at) and at.gap < best.gap:
+                best = at
+        return at if self.is_good(at) else best
 
-    def pruned(self, outcome: Outcome) -> Outcome:
-        """Give back words that are not needed."""
-        while smaller := next((o for o in self._with_one_less(outcome) if self.is_good(o)), None):
+    def pruned(self, outcome: Outcome, is_enough: Callable[[Outcome], bool]) -> Outcome:
+        """Give back words without which it is still enough."""
+        while smaller := next((o for o in self._with_one_less(outcome) if is_enough(o)), None):
             outcome = smaller
         return outcome
 
     def _with_one_less(self, outcome: Outcome) -> Iterator[Outcome]:
         return (self.try_set(tuple(w for w in outcome.words if w != gone)) for gone in outcome.words)
+
+
+def _score_gap(decisions: Decisions, groups: Sequence[Group]) -> float:
+    harmless, score = ~decisions.truth, decisions.score
+    sides = ((score[group.member & harmless], score[group.background & harmless]) for group in groups)
+    return max(abs(float(own.mean() - other.mean())) for own, other in sides)
 
 
 def _gap(decisions: Decisions, groups: Sequence[Group]) -> float:

@@ -38,6 +38,25 @@ def test_the_planted_words_are_chosen_and_no_others(words):
     assert choice.after.gap == 0
 
 
+def test_words_that_all_say_the_same_are_found_though_no_one_of_them_changes_a_label():
+    given, weights = texts(0)
+    dense = given.codes.toarray()
+    together = slice(1, 5)
+    dense[:, together] = given.groups[0].member[:, None]
+    weights[together] = 1.0
+    choice = choose_words(GroupTexts(csr_array(dense), given.truth, given.groups), linear(weights), range(10))
+    assert choice.is_reached
+    assert sorted(choice.words) == [1, 2, 3, 4]
+
+
+def test_a_set_that_does_not_reach_the_bound_has_no_word_too_many():
+    given, weights = texts(3)
+    choice = choose_words(given, linear(weights), [1, 2, *range(4, 10)])
+    assert not choice.is_reached
+    assert sorted(choice.words) == [1, 2]
+    assert choice.after.gap < choice.before.gap
+
+
 def test_without_bias_no_word_is_removed():
     alarms = 0
     for seed in range(40):
