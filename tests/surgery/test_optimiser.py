@@ -97,7 +97,7 @@ def test_groups_that_are_all_too_small_are_refused():
 def test_gaps_by_chance_are_those_of_answers_dealt_at_random():
     given, weights = texts(1)
     decisions = decisions_on(linear(weights)(EditedCodes.untouched(given.codes)), given.truth)
-    gaps = gaps_by_chance(decisions, given.groups)
+    gaps = gaps_by_chance(decisions.said, decisions.truth, given.groups)
     said, harmless = decisions.said[~given.truth], ~given.truth
     sizes = [(side & harmless).sum() for side in (given.groups[0].member, given.groups[0].background)]
     spread = np.sqrt(said.mean() * (1 - said.mean()) * sum(1 / size for size in sizes))
