@@ -1,6 +1,7 @@
 """The smallest set of words whose removal brings the gap between groups under a bound, at a bounded loss of accuracy.
 
-1. If the gap is under the bound, or such as one time in a hundred is seen without any bias, no word is removed.
+1. If the gap of rates is under the bound, or one of the gaps is such as one time in a hundred is seen without any bias,
+   no word is removed.
 2. Sets of one and of two candidates are all tried; the best of the smallest size that does it is taken.
 3. Otherwise words are added one by one, and at the end those that turned out not to be needed are given back. No word
    of the result can be given back, but a smaller set of other words may exist.
@@ -69,6 +70,8 @@ class Outcome:
     """The worst difference of mean scores between a group and its background, over texts without a positive label."""
     score_chance: float
     """The difference that is seen half of the time if the same scores fall on groups at random."""
+    score_rare: float
+    """The difference that is then seen one time in a hundred."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +96,7 @@ def choose_words(
     """
     search = _Search(texts, decide, bounds, on_step)
     before = search.try_set(())
-    if before.gap <= max(bounds.epsilon, before.rare):
+    if before.gap <= max(bounds.epsilon, before.rare) or before.score_gap <= before.score_rare:
         return Choice((), "no gap over the bound and beyond chance: nothing to remove", True, True, before, before)
     for size in range(1, EXHAUSTIVE_SIZE + 1):
         tried = [search.try_set(some) for some in combinations(candidates, size)] if size <= bounds.most_words else []
@@ -178,9 +181,9 @@ class _Search:
             raise ValueError("every group is too small on the texts to choose on; give more texts or other groups")
         gap, accuracy = _gap(decisions, usable), float((decisions.said == decisions.truth).mean())
         chance, rare = np.quantile(gaps_by_chance(decisions.said, decisions.truth, usable), [0.5, 0.99])
-        score_chance = np.median(gaps_by_chance(decisions.score, decisions.truth, usable))
+        score_chances = np.quantile(gaps_by_chance(decisions.score, decisions.truth, usable), [0.5, 0.99])
         score_gap = _score_gap(decisions, usable)
-        return Outcome(words, gap, accuracy, float(chance), float(rare), score_gap, float(score_chance))
+        return Outcome(words, gap, accuracy, float(chance), float(rare), score_gap, *map(float, score_chances))
 
     def is_mended(self, outcome: Outcome) -> bool:
         left = self._left(outcome)
