@@ -6,7 +6,7 @@ from splade.data.planted import NEGATIVE, POSITIVE, planted_bias
 from splade.fairness import Group
 from splade.surgery.auditing import audit, decisions_on, groups_of
 from splade.surgery.candidates import suspect_words
-from splade.surgery.codes import EditedCodes, Readings
+from splade.surgery.codes import Answers, EditedCodes, Readings
 from splade.surgery.edits import ZeroWords
 from splade.surgery.optimiser import Bounds, GroupTexts, choose_words, gaps_by_chance, tuned_threshold
 from tests.surgery.bags import Bag, linear
@@ -67,6 +67,18 @@ def test_without_bias_no_word_is_removed():
         alarms += "nothing to remove" not in choice.verdict
     # One in a hundred is expected; five of forty would be beyond chance.
     assert alarms < 5
+
+
+def test_rates_that_differ_where_scores_do_not_are_no_reason_to_remove_a_word():
+    given, _ = texts(1)
+    member, even = given.groups[0].member, np.arange(len(given.truth)) % 2 == 0
+    # Half of each group lies just beyond the threshold on its own side; the other half makes up for it.
+    score = np.where(even, np.where(member, 0.51, 0.49), np.where(member, 0.0, 0.02))
+    choice = choose_words(given, lambda _: Answers((score >= 0.5).astype(int), score >= 0.5, score), range(10))
+    assert choice.before.gap > 0.4
+    assert choice.before.score_gap < choice.before.score_rare
+    assert choice.words == ()
+    assert "nothing to remove" in choice.verdict
 
 
 def test_accuracy_is_not_paid_beyond_the_bound():
