@@ -11,7 +11,7 @@ import torch
 
 from splade import LexicalSAE, load_text_dataset
 from splade.data.batches import TokenisedTexts, length_buckets, tokenise
-from splade.intervene import suppress_token_globally
+from splade.intervene import find_words, suppress_token_globally
 from splade.mechanistic.attribution import attribute_centred
 
 
@@ -21,10 +21,7 @@ def main() -> None:
     model = LexicalSAE.from_pretrained(folder).eval()
     texts = tokenise(model.tokenizer, load_text_dataset(name).train.texts[: int(limit)], model.max_length)
     embedding = model.backbone.encoder.get_input_embeddings().weight.detach().clone()
-    as_it_is = model.gate.closed.clone()
-    done = suppress_token_globally(model, word)
-    closed = (model.gate.closed & ~as_it_is).nonzero().flatten()
-    done.undo()
+    closed = torch.tensor([i for found in find_words(model, [word]) for i in found.dimensions])
     print(f"{word!r} is dimension {', '.join(model.dimensions.names(closed.tolist()))}; {len(texts):,} texts of {name}")
     _count("before", model, texts, closed)
     suppress_token_globally(model, word)

@@ -188,8 +188,8 @@ class LexicalSAE(nn.Module):
         present = self._required(shapes)
         hidden = self._hidden(input_ids, attention_mask.bool(), states)
         # All words without gradients and then the live ones with them, where few words can be computed alone.
-        projection, twice = self.projection, live_only and self.projection.computes_words_alone
-        twice = twice and self.gate.reach() is not None
+        projection = self.projection
+        twice = live_only and projection.computes_words_alone and self.gate.reach() is not None
         with torch.set_grad_enabled(torch.is_grad_enabled() and not twice):
             logits = self._all_columns(projection.at(hidden, input_ids, chosen))
         words, in_reach = self._live_words(logits, input_ids[chosen]) if live_only else None, self._in_reach(logits)

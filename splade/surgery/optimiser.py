@@ -139,12 +139,15 @@ def gaps_by_chance(
 ) -> Float[ndarray, " R"]:
     """Worst gaps when answers, or scores, on texts without a positive label are dealt to those texts at random."""
     harmless = np.flatnonzero(~truth)
-    dealt = values[harmless][_orders(len(harmless), rounds, seed)].astype(float)
-    gaps = [
-        np.abs(dealt[:, group.member[harmless]].mean(1) - dealt[:, group.background[harmless]].mean(1))
-        for group in groups
-    ]
-    return np.stack(gaps).max(0)
+    return _worst_gaps(values[harmless][_orders(len(harmless), rounds, seed)], harmless, groups)
+
+
+def _worst_gaps(
+    values: Shaped[ndarray, "R M"], rows: Int[ndarray, " M"], groups: Sequence[Group]
+) -> Float[ndarray, " R"]:
+    """Greatest distance of a group's mean from that of its background, over columns that stand for these rows."""
+    sides = ((values[:, group.member[rows]], values[:, group.background[rows]]) for group in groups)
+    return np.stack([np.abs(own.mean(1) - other.mean(1)) for own, other in sides]).max(0)
 
 
 @lru_cache(maxsize=2)
@@ -229,9 +232,8 @@ class _Search:
 
 
 def _score_gap(decisions: Decisions, groups: Sequence[Group]) -> float:
-    harmless, score = ~decisions.truth, decisions.score
-    sides = ((score[group.member & harmless], score[group.background & harmless]) for group in groups)
-    return max(abs(float(own.mean() - other.mean())) for own, other in sides)
+    harmless = np.flatnonzero(~decisions.truth)
+    return float(_worst_gaps(decisions.score[None, harmless], harmless, groups)[0])
 
 
 def _gap(decisions: Decisions, groups: Sequence[Group]) -> float:
