@@ -15,7 +15,7 @@ from itertools import accumulate
 from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
@@ -54,6 +54,16 @@ class WordRows:
             if word is not None:
                 found.setdefault(word, position)
         return [(position, word) for word, position in found.items()]
+
+    def at_first_tokens(self, row: int, by_word: Bool[Tensor, "W S"]) -> Bool[Tensor, "L S"]:
+        """What is known of each word of a row's sentence, at the word's first token; nothing elsewhere.
+
+        Nor of words that are read in another row of a long sentence.
+        """
+        found = torch.zeros(len(self.texts.ids[row]), by_word.shape[1], dtype=torch.bool)
+        for position, word in self.first_tokens(row):
+            found[position] = by_word[word]
+        return found
 
     def unread(self) -> list[Place]:
         """Words that tokenise to nothing, so that nothing can be decided about them."""

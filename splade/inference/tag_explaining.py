@@ -19,9 +19,9 @@ from splade.report.limits import limits
 from splade.report.shown_explanation import ShownExplanation
 
 SHAPES = (
-    "How the word is written ({names}) was read off its letters, not by the encoder: those dimensions are 1 where it "
-    "is so and 0 where not."
+    "How the word is written ({names}) was read off its letters: those dimensions are 1 where it is so and 0 where not."
 )
+TOLD = "The encoder is told it too, of all words of the sentence, so that it may have opened or closed words as well."
 DECODED = "By itself this word is {alone}; with the words around it, it is {decoded}, because tags must fit together."
 
 
@@ -121,15 +121,16 @@ def _explained(
             ),
             whole_text=0.0,
         )
-        found[place] = replace(made, not_explained=(*_about_tags(made, tagged.tags[place]), *limits(made)))
+        about = _about_tags(made, tagged.tags[place], encoder_is_told=model.shape_vectors is not None)
+        found[place] = replace(made, not_explained=(*about, *limits(made)))
     return found
 
 
-def _about_tags(made: ShownExplanation, decoded: str) -> list[str]:
+def _about_tags(made: ShownExplanation, decoded: str, *, encoder_is_told: bool) -> list[str]:
     """What only holds for words in sentences: neighbours may overrule a tag, and shapes are no words."""
     lines = []
     if decoded != made.label:
         lines.append(DECODED.format(alone=made.label, decoded=decoded))
     if shapes := [word.word for word in made.words if word.kind == "shape"]:
-        lines.append(SHAPES.format(names=", ".join(shapes)))
+        lines.append(SHAPES.format(names=", ".join(shapes)) + (f" {TOLD}" if encoder_is_told else ""))
     return lines

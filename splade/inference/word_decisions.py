@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 from jaxtyping import Bool
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from splade.circuits.core import SparseCircuitState
 from splade.data.batches import length_buckets
@@ -79,7 +80,8 @@ def _read(
         return None
     shapes = None
     if shapes_of is not None:
-        shapes = torch.stack([shapes_of(sentence)[word] for sentence, word in places]).to(device)
+        described = [rows.at_first_tokens(row, shapes_of(rows.sentences[row])) for row in some]
+        shapes = pad_sequence(described, batch_first=True).to(device)
     code = model.encode_positions(
         batch.input_ids.to(device), batch.attention_mask.to(device), chosen.to(device), shapes
     )

@@ -105,18 +105,35 @@ class Backbone(nn.Module):
             limit = positions.num_embeddings - (0 if positions.padding_idx is None else positions.padding_idx + 1)
         return min(limit, int(self.tokenizer.model_max_length))
 
+    @property
+    def input_width(self) -> int:
+        """Width of the vectors that the encoder reads tokens as."""
+        return self._input_embedding.weight.shape[1]
+
+    @property
+    def _input_embedding(self) -> nn.Embedding:
+        return self.encoder.get_input_embeddings()  # pyright: ignore[reportCallIssue]
+
     def encoder_states(
-        self, input_ids: Int[Tensor, "B L"], attention_mask: Bool[Tensor, "B L"]
+        self,
+        input_ids: Int[Tensor, "B L"],
+        attention_mask: Bool[Tensor, "B L"],
+        added: Float[Tensor, "B L I"] | None = None,
     ) -> Float[Tensor, "B L E"]:
         """The encoder's last hidden states, whichever side the padding is on.
 
         Absolute positions count from the first column, so real tokens are moved to the front before encoding and
-        back afterwards. What stands at padding positions is arbitrary but finite.
+        back afterwards. What stands at padding positions is arbitrary but finite. `added` is added to the vectors that
+        the encoder reads the tokens as.
         """
         order = _real_tokens_first(attention_mask)
         if order is not None:
             input_ids, attention_mask = input_ids.gather(1, order), attention_mask.gather(1, order)
-        states = self.encoder(input_ids=input_ids, attention_mask=attention_mask.long()).last_hidden_state
+            added = None if added is None else added.gather(1, order[..., None].expand_as(added))
+        given = {"input_ids": input_ids}
+        if added is not None:
+            given = {"inputs_embeds": self._input_embedding(input_ids) + added}
+        states = self.encoder(**given, attention_mask=attention_mask.long()).last_hidden_state
         if order is not None:
             back = order.argsort(1)
             states = states.gather(1, back[..., None].expand_as(states))

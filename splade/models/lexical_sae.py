@@ -6,7 +6,7 @@ give the same answer:
 - `encode_document` pools logits before the gate where the parts allow it; `classify_document` reads it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,6 +59,8 @@ class EncodedDocument:
 class LexicalSAE(nn.Module):
     """A classifier and tagger whose features are words."""
 
+    shape_vectors: nn.Parameter | None
+
     def __init__(self, config: ModelConfig, backbone: Backbone, labels: Mapping[str, Sequence[str]]) -> None:
         super().__init__()
         self.config = config
@@ -79,6 +81,10 @@ class LexicalSAE(nn.Module):
             appended = torch.zeros(len(self.dimensions.appended), dtype=torch.bool, device="cpu")
             self.gate.close(torch.cat([unnamed, appended]))
         self.shapes = config.shapes.build(size - len(shapes)) if config.shapes else None
+        told = config.shapes is not None and config.shapes.in_encoder
+        # Zero at first: a new model's encoder is the pretrained one.
+        vectors = nn.Parameter(torch.zeros(len(shapes), backbone.input_width)) if told else None
+        self.register_parameter("shape_vectors", vectors)
         self.saturation = config.saturation.build()
         self.topk = TopK(config.topk_per_position)
         self.pool = config.pool.build(size)
@@ -139,6 +145,21 @@ class LexicalSAE(nn.Module):
         """Longest text in tokens: the config's wish within the backbone's limit."""
         return min(self.config.max_length, self.backbone.max_tokens)
 
+    def encoder_parameters(self) -> Iterator[nn.Parameter]:
+        """What makes the encoder's states: the backbone, and the vectors of shapes where it is told them."""
+        yield from self.backbone.parameters()
+        if self.shape_vectors is not None:
+            yield self.shape_vectors
+
+    def encoder_states(
+        self, input_ids: TokenIds, attention_mask: TokenMask, shapes: Bool[Tensor, "B L S"] | None = None
+    ) -> EncoderStates:
+        """The encoder's last hidden states; told how words are written where the model has it so."""
+        added = None
+        if self.shape_vectors is not None and shapes is not None:
+            added = shapes.to(self.shape_vectors.dtype) @ self.shape_vectors
+        return self.backbone.encoder_states(input_ids, attention_mask.bool(), added)
+
     def word_logits(
         self, input_ids: TokenIds, attention_mask: Bool[Tensor, "B L"], states: EncoderStates | None = None
     ) -> Float[Tensor, "B L V"]:
@@ -163,10 +184,11 @@ class LexicalSAE(nn.Module):
     ) -> EncodedSequence:
         """Strength of every word at every position, with the gate's own account of it.
 
-        `states` are `backbone.encoder_states` of the same input, if they are there already. Without `shapes`, how
-        words are written is not known, as in a document.
+        `states` are `encoder_states` of the same input, if they are there already. Without `shapes`, how words are
+        written is not known, as in a document.
         """
         mask = attention_mask.bool()
+        states = self.encoder_states(input_ids, mask, shapes) if states is None else states
         logits = self.word_logits(input_ids, mask, states)
         gate = self.gate(logits)
         return EncodedSequence(self._with_shapes(self.topk(self.saturation(gate.activated)), shapes), gate, logits)
@@ -177,7 +199,7 @@ class LexicalSAE(nn.Module):
         attention_mask: TokenMask,
         chosen: Bool[Tensor, "B L"],
         states: EncoderStates | None = None,
-        shapes: Bool[Tensor, "N S"] | None = None,
+        shapes: Bool[Tensor, "B L S"] | None = None,
         *,
         live_only: bool = False,
     ) -> EncodedDocument:
@@ -185,8 +207,9 @@ class LexicalSAE(nn.Module):
 
         `live_only` as in `encode_document`.
         """
-        present = self._required(shapes)
-        hidden = self._hidden(input_ids, attention_mask.bool(), states)
+        present = self._required(shapes, chosen)
+        states = self.encoder_states(input_ids, attention_mask, shapes) if states is None else states
+        hidden = self.backbone.transform(states)
         # All words without gradients and then the live ones with them, where few words can be computed alone.
         projection = self.projection
         twice = live_only and projection.computes_words_alone and self.gate.reach() is not None
@@ -225,10 +248,12 @@ class LexicalSAE(nn.Module):
             return words
         return self.shapes.fill(words, shapes, self.gate.closed)
 
-    def _required(self, shapes: Bool[Tensor, "N S"] | None) -> Bool[Tensor, "N S"] | None:
+    def _required(
+        self, shapes: Bool[Tensor, "B L S"] | None, chosen: Bool[Tensor, "B L"]
+    ) -> Bool[Tensor, "N S"] | None:
         """Shapes of positions that are to be tagged: a tagger that learned with them is not asked without them."""
         if (self.shapes is None) == (shapes is None):
-            return shapes
+            return None if shapes is None else shapes[chosen]
         if shapes is None:
             raise ValueError(
                 "this model was made to see how words are written: give `shapes`, from model.shapes.describe(words)"
@@ -288,12 +313,13 @@ class LexicalSAE(nn.Module):
         input_ids: TokenIds,
         attention_mask: TokenMask,
         chosen: Bool[Tensor, "B L"],
-        shapes: Bool[Tensor, "N S"] | None = None,
+        shapes: Bool[Tensor, "B L S"] | None = None,
     ) -> SparseCode:
         """The active words of each chosen position, a row of the code per position; for inference.
 
         `read(code, TAG)` then tags them. [B, L, V] is never made. Padding cannot be chosen: it has no words. A cap per
-        position is one on words; shapes stay.
+        position is one on words; shapes stay. `shapes` are those of all words, not of the chosen ones alone: the
+        encoder may be told of them.
         """
         mask = attention_mask.bool()
         if chosen.dtype != torch.bool:
@@ -302,8 +328,8 @@ class LexicalSAE(nn.Module):
             raise ValueError(
                 f"{int((chosen & ~mask).sum())} of the chosen positions are padding: choose within the mask"
             )
-        present = self._required(shapes)
-        hidden = self.backbone.hidden(input_ids, mask)
+        present = self._required(shapes, chosen)
+        hidden = self.backbone.transform(self.encoder_states(input_ids, mask, shapes))
         code = self._code(self.projection.open_at(hidden, input_ids, chosen), int(chosen.sum()))
         if self.topk.k and not self.training:
             code = code.keep_strongest(self.topk.k)

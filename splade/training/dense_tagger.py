@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn.functional import cross_entropy
+from torch.nn.utils.rnn import pad_sequence
 
 from splade.data import TaggedDataset, TaggedSplit
 from splade.data.batches import length_buckets
@@ -42,13 +43,11 @@ class _Given:
     task: Positions
     rows: WordRows
 
-    def shapes(self, some: Sequence[int], width: int, count: int) -> Bool[Tensor, "B L S"]:
+    def shapes(self, some: Sequence[int], width: int) -> Bool[Tensor, "B L S"]:
         """The shapes of a padded batch; of no columns for a twin that is told none."""
-        padded = torch.zeros(len(some), width, count, dtype=torch.bool)
-        for i, row in enumerate(some):
-            if self.task.shapes is not None:
-                padded[i, : len(self.task.shapes[row])] = self.task.shapes[row]
-        return padded
+        if self.task.shapes is None:
+            return torch.zeros(len(some), width, 0, dtype=torch.bool)
+        return pad_sequence([self.task.shapes[row] for row in some], batch_first=True)
 
 
 def dense_tagger_twin(
@@ -97,7 +96,7 @@ def _loss(model: DenseTagger, given: _Given, some: Sequence[int]) -> Tensor:
 
 def _logits(model: DenseTagger, given: _Given, some: Sequence[int]) -> Float[Tensor, "B L C"]:
     batch, device = given.task.texts.batch(some), model.shapes.device
-    shapes = given.shapes(some, batch.input_ids.shape[1], len(model.shapes))
+    shapes = given.shapes(some, batch.input_ids.shape[1])
     return model(batch.input_ids.to(device), batch.attention_mask.to(device), shapes.to(device))
 
 

@@ -161,12 +161,12 @@ class Trainer:
     def _groups(self, rate: float) -> list[ParameterGroup]:
         """Every parameter that learns, once: encoder, gate, and the rest (expander, pool, heads, criterion)."""
         settings, model = self.settings, self.model
-        backbone = {id(p) for p in model.backbone.parameters()}
+        encoder = {id(p) for p in model.encoder_parameters()}
         gate = {id(p) for p in model.gate.parameters()}
         learning = [p for p in (*model.parameters(), *self.criterion.parameters()) if p.requires_grad]
-        rest = [p for p in learning if id(p) not in backbone | gate]
+        rest = [p for p in learning if id(p) not in encoder | gate]
         groups = [
-            ParameterGroup("encoder", [p for p in learning if id(p) in backbone], rate),
+            ParameterGroup("encoder", [p for p in learning if id(p) in encoder], rate),
             ParameterGroup("head", rest, rate * settings.head_rate),
             ParameterGroup("gate", [p for p in learning if id(p) in gate], rate * settings.gate_rate, decays=False),
         ]

@@ -7,6 +7,7 @@ from typing import Protocol, runtime_checkable
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from splade.data.batches import TokenisedTexts
 from splade.models.layers.activation import GateOutput
@@ -111,13 +112,10 @@ class Positions:
             labels[i, : len(self.tags[row])] = torch.tensor(self.tags[row])
         chosen = labels != IGNORED
         input_ids, mask, at = (part.to(device) for part in (batch.input_ids, batch.attention_mask, chosen))
-        states = model.backbone.encoder_states(input_ids, mask.bool())
         shapes = None
         if self.shapes is not None:
-            present = torch.cat([self.shapes[row] for row in rows])
-            # Position by position, text after text, as `chosen` counts them.
-            tagged = torch.cat([torch.tensor(self.tags[row]) != IGNORED for row in rows])
-            shapes = present[tagged].to(device)
+            shapes = pad_sequence([self.shapes[row] for row in rows], batch_first=True).to(device)
+        states = model.encoder_states(input_ids, mask, shapes)
         found = model.encode_at(input_ids, mask, at, states, shapes, live_only=live_only)
         return _encoded(model, found, input_ids[at][:, None], labels[chosen].to(device), states[at])
 

@@ -5,7 +5,7 @@ import torch
 
 from splade.data.tagging import entity_spans, repair_iob2
 from splade.explanation import Explanation
-from splade.inference.tag_explaining import explain_tags, find_word
+from splade.inference.tag_explaining import TOLD, explain_tags, find_word
 from splade.inference.tagging import tag
 from splade.inference.word_decisions import read_words, words_of
 from splade.models.config import ModelConfig
@@ -83,6 +83,9 @@ def test_an_explanation_says_that_shapes_are_no_words(model):
     assert set(named) == {"is capitalised", "opens the sentence"}
     assert not any(word.is_expansion for word in named.values())
     assert any("is capitalised" in line and "letters" in line for line in why.not_explained)
+    assert not any(TOLD in line for line in why.not_explained)
+    told = tiny.model(ModelConfig.model_validate({"gate": "drelu", "shapes": {"in_encoder": True}}))
+    assert any(TOLD in line for line in explain_tags(told, ["Bank", "film"], [0])[0].not_explained)
     assert {w.word: w.is_expansion for w in why.words}.get("bank", False) is False
     assert Explanation.from_json(why.to_json()) == Explanation(**vars(why))
     json.loads(why.to_json())

@@ -36,6 +36,19 @@ def test_padding_side_changes_no_hidden_state(family):
 
 
 @pytest.mark.parametrize("family", tiny.FAMILIES)
+def test_vectors_added_to_the_input_change_states_unless_they_are_zero(family):
+    model = tiny.backbone(family).eval()
+    ids, mask = tiny.batch()
+    nothing = torch.zeros(*ids.shape, model.input_width)
+    something = nothing.clone()
+    something[:, 1] = 1.0
+    with torch.no_grad():
+        plain = model.encoder_states(ids, mask)
+        torch.testing.assert_close(model.encoder_states(ids, mask, nothing)[mask], plain[mask])
+        assert not torch.allclose(model.encoder_states(ids, mask, something)[mask], plain[mask])
+
+
+@pytest.mark.parametrize("family", tiny.FAMILIES)
 def test_a_row_without_tokens_stays_finite_and_disturbs_no_other(family):
     model = tiny.backbone(family)
     ids, mask = tiny.batch()

@@ -21,7 +21,7 @@ def some_positions(model, seed=0):
     ids, mask = tiny.batch(seed=seed)
     generator = torch.Generator().manual_seed(seed)
     chosen = mask & (torch.rand(mask.shape, generator=generator) < 0.6)
-    present = torch.rand(int(chosen.sum()), len(model.shapes), generator=generator) < 0.4
+    present = mask[..., None] & (torch.rand(*mask.shape, len(model.shapes), generator=generator) < 0.4)
     return ids, mask, chosen, present
 
 
@@ -71,6 +71,7 @@ SETTINGS = [
     {"topk_per_position": 3},
     {"neighbourhood": {"words_per_token": 4}},
     {"expander": {"token_ids": [20, 30], "num_senses": 3}},
+    {"shapes": {"in_encoder": True}},
 ]
 
 
@@ -79,17 +80,17 @@ def test_all_roads_to_a_position_agree_and_decompose(settings):
     model = shaped(**settings)
     model.start_from_backbone()
     ids, mask, chosen, present = some_positions(model)
-    everywhere = torch.zeros(*ids.shape, len(model.shapes), dtype=torch.bool)
-    everywhere[chosen] = present
+    if model.shape_vectors is not None:
+        torch.nn.init.normal_(model.shape_vectors)
     with torch.no_grad():
-        slow = model.encode(ids, mask, shapes=everywhere)
+        slow = model.encode(ids, mask, shapes=present)
         dense = model.encode_at(ids, mask, chosen, shapes=present)
         state = model.decide(dense.sparse_vector, TAG)
         sparse = model.read(model.encode_positions(ids, mask, chosen, present), TAG)
     torch.testing.assert_close(dense.sparse_vector, slow.sparse_sequence[chosen])
     torch.testing.assert_close(dense.logits, slow.logits[chosen])
     torch.testing.assert_close(sparse.code.dense(), dense.sparse_vector)
-    assert torch.equal(dense.sparse_vector[:, model.shapes.first :], present.float())
+    assert torch.equal(dense.sparse_vector[:, model.shapes.first :], present[chosen].float())
     torch.testing.assert_close(sparse.logits, state.logits)
     assert identity_error(state).max().item() < 1e-5
     assert code_identity_error(sparse).max().item() < 1e-5
@@ -133,7 +134,7 @@ def _same_start(plain, model):
 def test_a_suppressed_shape_says_nothing_but_did_before():
     model = shaped()
     ids, mask, chosen, present = some_positions(model)
-    present[:, 0] = True
+    present[..., 0] = mask
     capital = model.shapes.first
     view = SuppressedModel(model, ["is capitalised"])
     before, after = (m.encode_positions(ids, mask, chosen, present) for m in (model, view))
@@ -169,6 +170,56 @@ def test_a_saved_tagger_keeps_its_shapes(tmp_path):
     ids, mask, chosen, present = some_positions(model)
     ours, theirs = (m.read(m.encode_positions(ids, mask, chosen, present), TAG).logits for m in (model, loaded))
     assert torch.equal(ours, theirs)
+
+
+def words_open(model, ids, mask, chosen, present):
+    code = model.encode_positions(ids, mask, chosen, present)
+    return code.dense()[:, : model.shapes.first]
+
+
+def test_an_encoder_that_is_told_of_shapes_reads_every_word_by_them():
+    model, ids, mask = shaped(shapes={"in_encoder": True}), *tiny.batch()
+    first = torch.zeros_like(mask)
+    first[:, 1] = True
+    plain = torch.zeros(*ids.shape, len(model.shapes), dtype=torch.bool)
+    last = plain.clone()
+    # A shape of another word than the one that is read.
+    last[:, 2, 0] = True
+    assert torch.equal(words_open(model, ids, mask, first, last), words_open(model, ids, mask, first, plain))
+    torch.nn.init.normal_(model.shape_vectors)
+    assert not torch.equal(words_open(model, ids, mask, first, last), words_open(model, ids, mask, first, plain))
+
+
+def test_an_encoder_that_is_not_told_reads_no_shapes():
+    model = shaped()
+    assert model.shape_vectors is None
+    ids, mask, chosen, present = some_positions(model)
+    assert torch.equal(
+        words_open(model, ids, mask, chosen, present), words_open(model, ids, mask, chosen, torch.zeros_like(present))
+    )
+
+
+def test_padding_on_the_left_moves_shapes_with_their_words():
+    model = shaped(shapes={"in_encoder": True})
+    torch.nn.init.normal_(model.shape_vectors)
+    ids, mask, chosen, present = some_positions(model)
+    right = words_open(model, ids, mask, chosen, present)
+    turned = [torch.cat([torch.zeros_like(part[:, :2]), part], 1) for part in (ids, mask, chosen, present)]
+    torch.testing.assert_close(words_open(model, *turned), right)
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_vectors_of_shapes_learn_with_the_encoder_and_are_saved(told, tmp_path):
+    model = shaped(shapes={"in_encoder": told})
+    ids, mask, chosen, present = some_positions(model)
+    model.decide(model.encode_at(ids, mask, chosen, shapes=present).sparse_vector, TAG).logits.sum().backward()
+    names = {id(parameter): name for name, parameter in model.named_parameters()}
+    assert ("shape_vectors" in [names[id(p)] for p in model.encoder_parameters()]) == told
+    if told:
+        assert model.shape_vectors.grad.abs().sum().item() > 0
+        torch.nn.init.normal_(model.shape_vectors)
+    loaded = from_pretrained(save_pretrained(model, tmp_path / "model"))
+    assert torch.equal(words_open(model, ids, mask, chosen, present), words_open(loaded, ids, mask, chosen, present))
 
 
 def test_shapes_start_apart_from_each_other():

@@ -75,6 +75,8 @@ class ShapeFeatures:
     class Config(PartConfig):
         context: bool = True
         """Whether the words beside a word, and its sentence, are described too: "after a capital", "in a headline"."""
+        in_encoder: bool = False
+        """Whether the encoder is told too, by a learned vector per shape that is added to what it reads a word as."""
 
         @property
         def names(self) -> tuple[str, ...]:
