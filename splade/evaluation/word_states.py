@@ -66,8 +66,10 @@ def read_mentions(
         ids, mask = batch.input_ids.to(device), batch.attention_mask.to(device)
         at = torch.tensor([places[row] if places[row] is not None else 0 for row in rows], device=device)
         chosen = torch.zeros_like(mask).scatter_(1, at[:, None], True)
-        words, sentence = model.encode_positions(ids, mask, chosen), model.encode_sparse(ids, mask)
-        states = model.backbone.hidden(ids, mask)[chosen]
+        encoded = model.encoder_states(ids, mask)
+        words = model.encode_positions(ids, mask, chosen, states=encoded)
+        sentence = model.encode_sparse(ids, mask, encoded)
+        states = model.backbone.transform(encoded)[chosen]
         slots = None if model.expander is None else picked_slots(model.expander, states).cpu()
         for i, row in enumerate(rows):
             if places[row] is not None:

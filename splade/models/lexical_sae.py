@@ -295,16 +295,21 @@ class LexicalSAE(nn.Module):
         return EncodedDocument(self.saturation(gate.activated), gate, logits, words, in_reach)
 
     @torch.no_grad()
-    def encode_sparse(self, input_ids: TokenIds, attention_mask: TokenMask) -> SparseCode:
-        """The active words of each document with the positions that gave them; for inference."""
+    def encode_sparse(
+        self, input_ids: TokenIds, attention_mask: TokenMask, states: EncoderStates | None = None
+    ) -> SparseCode:
+        """The active words of each document with the positions that gave them; for inference.
+
+        `states` as in `encode`.
+        """
         mask = attention_mask.bool()
         if not self._pools_logits_first:
-            sequence = self.encode(input_ids, mask).sparse_sequence
+            sequence = self.encode(input_ids, mask, states).sparse_sequence
             pooled = self.pool(sequence, mask)
             rows, ids = pooled.nonzero(as_tuple=True)
             positions = sequence[rows, :, ids].argmax(1) if self.pool.pools_logits_first else None
             return SparseCode.from_dense(pooled, positions)
-        hidden = self.backbone.hidden(input_ids, mask)
+        hidden = self._hidden(input_ids, mask, states)
         return self._code(self.projection.open_words(hidden, input_ids, mask), len(hidden))
 
     @torch.no_grad()
@@ -314,12 +319,13 @@ class LexicalSAE(nn.Module):
         attention_mask: TokenMask,
         chosen: Bool[Tensor, "B L"],
         shapes: Bool[Tensor, "B L S"] | None = None,
+        states: EncoderStates | None = None,
     ) -> SparseCode:
         """The active words of each chosen position, a row of the code per position; for inference.
 
         `read(code, TAG)` then tags them. [B, L, V] is never made. Padding cannot be chosen: it has no words. A cap per
         position is one on words; shapes stay. `shapes` are those of all words, not of the chosen ones alone: the
-        encoder may be told of them.
+        encoder may be told of them. `states` as in `encode`.
         """
         mask = attention_mask.bool()
         if chosen.dtype != torch.bool:
@@ -329,7 +335,8 @@ class LexicalSAE(nn.Module):
                 f"{int((chosen & ~mask).sum())} of the chosen positions are padding: choose within the mask"
             )
         present = self._required(shapes, chosen)
-        hidden = self.backbone.transform(self.encoder_states(input_ids, mask, shapes))
+        states = self.encoder_states(input_ids, mask, shapes) if states is None else states
+        hidden = self.backbone.transform(states)
         code = self._code(self.projection.open_at(hidden, input_ids, chosen), int(chosen.sum()))
         if self.topk.k and not self.training:
             code = code.keep_strongest(self.topk.k)

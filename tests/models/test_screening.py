@@ -388,7 +388,7 @@ def test_a_models_sparse_code_is_the_same_with_and_without_screening(gate, expan
 
 @pytest.mark.parametrize("gate", ["drelu", "gated_jumprelu", "jumprelu"])
 @pytest.mark.parametrize("way", [always_screening, never_screening])
-@pytest.mark.parametrize("broken", ["bias", "hidden"])
+@pytest.mark.parametrize("broken", ["bias", "states"])
 @pytest.mark.parametrize(
     "others",
     [{}, {"neighbourhood": {"words_per_token": 4}}, {"expander": {"token_ids": (BANK,), "num_senses": 3}}],
@@ -402,9 +402,9 @@ def test_a_model_that_is_broken_shows_it(gate, way, broken, others):
     ids[:, 1:3] = BANK
     closed = tiny.wordpiece().convert_tokens_to_ids("[MASK]")
     with torch.no_grad(), way():
-        if broken == "hidden":
-            right = model.backbone.hidden
-            model.backbone.hidden = lambda *given: right(*given) * torch.nan
+        if broken == "states":
+            right = model.backbone.encoder_states
+            model.backbone.encoder_states = lambda *given: right(*given) * torch.nan
         else:
             model.backbone.decoder_bias[[BANK, closed]] = torch.nan
         code = model.encode_sparse(ids, mask)
