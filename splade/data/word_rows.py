@@ -9,7 +9,7 @@
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
@@ -38,7 +38,9 @@ class WordRows:
 
     texts: TokenisedTexts
     word_ids: tuple[WordIds, ...]
-    """Per row."""
+    """Per row, the words that are read in it."""
+    standing: tuple[WordIds, ...]
+    """Per row, all words that stand in it, those that are read in another row of their sentence too."""
     sentences: tuple[int, ...]
     """The sentence that each row is of."""
     lengths: tuple[int, ...]
@@ -49,20 +51,21 @@ class WordRows:
 
         Example: word ids [None, 0, 0, 2, None] -> [(1, 0), (3, 2)]
         """
-        found: dict[int, int] = {}
-        for position, word in enumerate(self.word_ids[row]):
-            if word is not None:
-                found.setdefault(word, position)
-        return [(position, word) for word, position in found.items()]
+        return _first_tokens(self.word_ids[row])
 
-    def at_first_tokens(self, row: int, by_word: Bool[Tensor, "W S"]) -> Bool[Tensor, "L S"]:
-        """What is known of each word of a row's sentence, at the word's first token; nothing elsewhere.
+    def at_first_tokens(
+        self, rows: Sequence[int], by_word: Callable[[int], Bool[Tensor, "W S"]]
+    ) -> Bool[Tensor, "B L S"]:
+        """What is known of the words of some rows' sentences, at each word's first token; nothing elsewhere.
 
-        Nor of words that are read in another row of a long sentence.
+        `by_word` gives it for the words of a sentence. Rows are as wide as in `texts.batch(rows)`.
         """
-        found = torch.zeros(len(self.texts.ids[row]), by_word.shape[1], dtype=torch.bool)
-        for position, word in self.first_tokens(row):
-            found[position] = by_word[word]
+        known = [by_word(self.sentences[row]) for row in rows]
+        width = max(1, *(len(self.texts.ids[row]) for row in rows))
+        found = torch.zeros(len(rows), width, known[0].shape[1], dtype=torch.bool)
+        for i, row in enumerate(rows):
+            for position, word in _first_tokens(self.standing[row]):
+                found[i, position] = known[i][word]
         return found
 
     def unread(self) -> list[Place]:
@@ -105,6 +108,14 @@ class WordRows:
         return tuple(reversed(whole))
 
 
+def _first_tokens(word_ids: WordIds) -> list[tuple[int, int]]:
+    found: dict[int, int] = {}
+    for position, word in enumerate(word_ids):
+        if word is not None:
+            found.setdefault(word, position)
+    return [(position, word) for word, position in found.items()]
+
+
 def tokenise_words(tokenizer: PreTrainedTokenizerBase, sentences: Sequence[Any], max_length: int) -> WordRows:
     """Rows of at most `max_length` tokens in which every word of every sentence is read once.
 
@@ -113,19 +124,21 @@ def tokenise_words(tokenizer: PreTrainedTokenizerBase, sentences: Sequence[Any],
     clean = [_checked(words, number) for number, words in enumerate(sentences)]
     ids: list[list[int]] = []
     word_ids: list[WordIds] = []
+    standing: list[WordIds] = []
     owners: list[int] = []
     for number, (tokens, words_of) in enumerate(_tokenised(tokenizer, clean)):
         if len(tokens) <= max_length:
-            rows: Iterable[tuple[list[int], WordIds]] = [(tokens, words_of)]
+            rows: Iterable[tuple[list[int], WordIds, WordIds]] = [(tokens, words_of, words_of)]
         else:
             rows = _windows(tokenizer, clean[number], words_of, max_length)
-        for row_ids, row_words in rows:
+        for row_ids, read, all_words in rows:
             ids.append(row_ids)
-            word_ids.append(row_words)
+            word_ids.append(read)
+            standing.append(all_words)
             owners.append(number)
     pad_id = 0 if tokenizer.pad_token_id is None else int(tokenizer.pad_token_id)  # pyright: ignore[reportArgumentType]
     texts = TokenisedTexts(tuple(ids), (0,) * len(ids), pad_id)
-    return WordRows(texts, tuple(word_ids), tuple(owners), tuple(map(len, clean)))
+    return WordRows(texts, tuple(word_ids), tuple(standing), tuple(owners), tuple(map(len, clean)))
 
 
 def _checked(words: Any, number: int) -> list[str]:
@@ -166,8 +179,8 @@ def _word_at(character: int, starts: Sequence[int], ends: Sequence[int]) -> int 
 
 def _windows(
     tokenizer: PreTrainedTokenizerBase, words: Sequence[str], words_of: WordIds, max_length: int
-) -> list[tuple[list[int], WordIds]]:
-    """The rows of a sentence that is too long, each word in one of them."""
+) -> list[tuple[list[int], WordIds, WordIds]]:
+    """The rows of a sentence that is too long: tokens, the words that are read there, and all that stand there."""
     sizes = [0] * len(words)
     for word in words_of:
         if word is not None:
@@ -176,7 +189,7 @@ def _windows(
     spans = list(cut(sizes, max(1, room - room // SPARE)))
     rows = list(_tokenised(tokenizer, [words[first:last] for first, last in spans], max_length))
     placed = [
-        (ids, [None if word is None else word + first for word in local])
+        (ids, tuple(None if word is None else word + first for word in local))
         for (ids, local), (first, _) in zip(rows, spans, strict=True)
     ]
     best: dict[int, tuple[float, int]] = {}
@@ -187,7 +200,7 @@ def _windows(
             if context > best.get(word, (-1.0, 0))[0]:
                 best[word] = context, row
     return [
-        (ids, tuple(word if word is not None and best[word][1] == row else None for word in inside))
+        (ids, tuple(word if word is not None and best[word][1] == row else None for word in inside), inside)
         for row, (ids, inside) in enumerate(placed)
     ]
 

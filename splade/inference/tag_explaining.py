@@ -21,7 +21,7 @@ from splade.report.shown_explanation import ShownExplanation
 SHAPES = (
     "How the word is written ({names}) was read off its letters: those dimensions are 1 where it is so and 0 where not."
 )
-TOLD = "The encoder is told it too, of all words of the sentence, so that it may have opened or closed words as well."
+TOLD = "The encoder is told how the words of the sentence are written, so it may have opened or closed words by it."
 DECODED = "By itself this word is {alone}; with the words around it, it is {decoded}, because tags must fit together."
 
 
@@ -132,5 +132,7 @@ def _about_tags(made: ShownExplanation, decoded: str, *, encoder_is_told: bool) 
     if decoded != made.label:
         lines.append(DECODED.format(alone=made.label, decoded=decoded))
     if shapes := [word.word for word in made.words if word.kind == "shape"]:
-        lines.append(SHAPES.format(names=", ".join(shapes)) + (f" {TOLD}" if encoder_is_told else ""))
+        lines.append(SHAPES.format(names=", ".join(shapes)))
+    if encoder_is_told:
+        lines.append(TOLD)
     return lines

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import torch
 from jaxtyping import Bool
 from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
 
 from splade.circuits.core import SparseCircuitState
 from splade.data.batches import length_buckets
@@ -78,10 +77,8 @@ def _read(
                 places.append(place)
     if not places:
         return None
-    shapes = None
-    if shapes_of is not None:
-        described = [rows.at_first_tokens(row, shapes_of(rows.sentences[row])) for row in some]
-        shapes = pad_sequence(described, batch_first=True).to(device)
+    # Of all words, whichever are wanted: the encoder may be told of them.
+    shapes = None if shapes_of is None else rows.at_first_tokens(some, shapes_of).to(device)
     code = model.encode_positions(
         batch.input_ids.to(device), batch.attention_mask.to(device), chosen.to(device), shapes
     )

@@ -256,7 +256,8 @@ class LexicalSAE(nn.Module):
             return None if shapes is None else shapes[chosen]
         if shapes is None:
             raise ValueError(
-                "this model was made to see how words are written: give `shapes`, from model.shapes.describe(words)"
+                "this model was made to see how words are written: give `shapes`, what model.shapes.describe(words) "
+                "says of each word at its first token"
             )
         raise ValueError("this model has no shape features; leave `shapes` out, or set model.shapes in its settings")
 

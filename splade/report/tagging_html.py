@@ -49,6 +49,8 @@ class RunParts:
     """How training went."""
     shapes: Sequence[str] = ()
     """Names of the shape features that the model has."""
+    encoder_is_told: bool = False
+    """Whether its encoder knows of them too."""
     documents: Mapping[str, str] = field(default_factory=dict)
     """Settings and versions: the text of each file by its name."""
     missing: Sequence[str] = ()

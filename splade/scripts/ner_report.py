@@ -81,6 +81,7 @@ def write_tagging_report(
             seeds=_seeds(run),
             curves=files.curves(),
             shapes=config.model.shapes.names if config.model.shapes else (),
+            encoder_is_told=config.model.shapes is not None and config.model.shapes.in_encoder,
             documents=files.documents(),
             missing=files.missing,
         ),

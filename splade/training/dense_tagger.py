@@ -7,7 +7,6 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn.functional import cross_entropy
-from torch.nn.utils.rnn import pad_sequence
 
 from splade.data import TaggedDataset, TaggedSplit
 from splade.data.batches import length_buckets
@@ -47,7 +46,7 @@ class _Given:
         """The shapes of a padded batch; of no columns for a twin that is told none."""
         if self.task.shapes is None:
             return torch.zeros(len(some), width, 0, dtype=torch.bool)
-        return pad_sequence([self.task.shapes[row] for row in some], batch_first=True)
+        return self.task.shapes(some)
 
 
 def dense_tagger_twin(

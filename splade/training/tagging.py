@@ -1,5 +1,6 @@
 """A split of tagged sentences as the training loop wants it."""
 
+import functools
 from collections.abc import Sequence
 
 from transformers import PreTrainedTokenizerBase
@@ -24,5 +25,5 @@ def positions(
     described = None
     if shapes is not None:
         by_sentence = [shapes.describe(words) for words in split.tokens]
-        described = [rows.at_first_tokens(row, by_sentence[sentence]) for row, sentence in enumerate(rows.sentences)]
+        described = functools.partial(rows.at_first_tokens, by_word=by_sentence.__getitem__)
     return Positions(rows.texts, rows.labels(ids), shapes=described), rows

@@ -1,13 +1,12 @@
 """What there is to learn from: texts with a label each, or with a tag per word. The loop cannot tell them apart."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
 
 from splade.data.batches import TokenisedTexts
 from splade.models.layers.activation import GateOutput
@@ -84,7 +83,7 @@ class Documents:
         device = next(model.parameters()).device
         batch = self.texts.batch(rows)
         input_ids, mask = batch.input_ids.to(device), batch.attention_mask.to(device)
-        states = model.backbone.encoder_states(input_ids, mask.bool())
+        states = model.encoder_states(input_ids, mask)
         document = model.encode_document(input_ids, mask, states, live_only=live_only)
         labels = self.labels[batch.rows].to(device)
         mean_state = (states * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
@@ -98,8 +97,8 @@ class Positions:
     texts: TokenisedTexts
     tags: Sequence[Sequence[int]]
     head: str = TAG
-    shapes: Sequence[Bool[Tensor, "_ S"]] | None = None
-    """Per text, which shapes the word at each position has; for models with shape features."""
+    shapes: Callable[[Sequence[int]], Bool[Tensor, "B L S"]] | None = None
+    """Which shapes the word at each position of some texts has, padded like them; for models with shape features."""
 
     def samples(self, rows: Sequence[int]) -> int:
         return sum(tag != IGNORED for row in rows for tag in self.tags[row])
@@ -112,9 +111,7 @@ class Positions:
             labels[i, : len(self.tags[row])] = torch.tensor(self.tags[row])
         chosen = labels != IGNORED
         input_ids, mask, at = (part.to(device) for part in (batch.input_ids, batch.attention_mask, chosen))
-        shapes = None
-        if self.shapes is not None:
-            shapes = pad_sequence([self.shapes[row] for row in rows], batch_first=True).to(device)
+        shapes = None if self.shapes is None else self.shapes(rows).to(device)
         states = model.encoder_states(input_ids, mask, shapes)
         found = model.encode_at(input_ids, mask, at, states, shapes, live_only=live_only)
         return _encoded(model, found, input_ids[at][:, None], labels[chosen].to(device), states[at])

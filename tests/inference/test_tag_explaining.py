@@ -8,6 +8,7 @@ from splade.explanation import Explanation
 from splade.inference.tag_explaining import TOLD, explain_tags, find_word
 from splade.inference.tagging import tag
 from splade.inference.word_decisions import read_words, words_of
+from splade.intervene import SuppressedModel
 from splade.models.config import ModelConfig
 from splade.models.lexical_sae import TAG, LexicalSAE
 from tests import tiny
@@ -85,7 +86,9 @@ def test_an_explanation_says_that_shapes_are_no_words(model):
     assert any("is capitalised" in line and "letters" in line for line in why.not_explained)
     assert not any(TOLD in line for line in why.not_explained)
     told = tiny.model(ModelConfig.model_validate({"gate": "drelu", "shapes": {"in_encoder": True}}))
-    assert any(TOLD in line for line in explain_tags(told, ["Bank", "film"], [0])[0].not_explained)
+    nothing_shown = SuppressedModel(told, [*told.shapes.config.names])
+    for model, word in ((told, 0), (told, 1), (nothing_shown, 0)):
+        assert any(TOLD in line for line in explain_tags(model, ["Bank", "film"], [word])[0].not_explained)
     assert {w.word: w.is_expansion for w in why.words}.get("bank", False) is False
     assert Explanation.from_json(why.to_json()) == Explanation(**vars(why))
     json.loads(why.to_json())

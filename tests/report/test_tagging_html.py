@@ -1,4 +1,5 @@
 import re
+from dataclasses import replace
 
 from splade.data.tagged_sentence import TaggedSentence
 from splade.report.page import Figures
@@ -52,6 +53,8 @@ def test_whatever_a_run_holds_is_shown_and_nothing_of_it_is_interpreted():
     shown = [ShownSentence(SAID, [explanation()], GOLD)]
     page = tagging_page(NASTY, shown, ["LOC", NASTY], notes=[NASTY], test=TEST, lexicons=lexicons, run=run)
     assert sections(page) == ["training", "shapes", "settings", "missing"]
+    assert "encoder is told" not in page
+    assert "encoder is told" in tagging_page("Names", shown, ["LOC"], run=replace(run, encoder_is_told=True))
     assert NASTY not in page
     assert "<script" not in page
     assert "\x1b" not in page
