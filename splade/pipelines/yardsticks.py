@@ -37,7 +37,7 @@ def run_baselines(
     seed = config.evaluation.seeds[0]
     dataset = load_data(config, seed)
     epochs = config.training.planned_epochs(len(dataset.train))
-    found = [_timed(lambda: tfidf_baseline(dataset))]
+    found = [_timed(lambda: tfidf_baseline(dataset, on_step))]
     if dense_rates:
         found.append(
             _timed(

@@ -15,8 +15,12 @@ from splade.data import TextDataset, TextSplit
 from splade.data.batches import TokenisedTexts, length_buckets, tokenise
 from splade.device import resolve_device
 from splade.models.dense import DenseClassifier
-from splade.progress import OnStep, silent
+from splade.progress import OnStep, Step, silent
 from splade.training.fine_tuning import DENSE_RATES, Schedule, best_of_rates, fine_tune
+
+
+STRENGTHS = (1.0, 4.0, 16.0)
+"""What the floor's regression may choose from; the weaker its prior, the larger."""
 
 
 @dataclass(frozen=True)
@@ -33,15 +37,16 @@ class BaselineScores:
     """Validation accuracy of every setting that was tried."""
 
 
-def tfidf_baseline(dataset: TextDataset) -> BaselineScores:
+def tfidf_baseline(dataset: TextDataset, on_step: OnStep = silent) -> BaselineScores:
     """Words and word pairs, weighted by rarity, into a logistic regression; its strength chosen on validation."""
+    on_step(Step("TF-IDF, counting words", 0, len(STRENGTHS)))
     vectors = TfidfVectorizer(ngram_range=(1, 2), min_df=2, sublinear_tf=True)
     train = vectors.fit_transform(dataset.train.texts)
     validation, test = (vectors.transform(split.texts) for split in (dataset.validation, dataset.test))
-    models = {
-        f"C={strength:g}": LogisticRegression(C=strength, max_iter=2000).fit(train, dataset.train.labels)
-        for strength in (1.0, 4.0, 16.0)
-    }
+    models = {}
+    for done, strength in enumerate(STRENGTHS):
+        models[f"C={strength:g}"] = LogisticRegression(C=strength, max_iter=2000).fit(train, dataset.train.labels)
+        on_step(Step("TF-IDF, fitting", done + 1, len(STRENGTHS)))
     found = {name: float(model.score(validation, dataset.validation.labels)) for name, model in models.items()}
     best = max(found, key=lambda name: found[name])
     return _scores("TF-IDF", models[best].predict(test), dataset.test, best, found)
@@ -74,11 +79,11 @@ def dense_twin(
         return model
 
     def accuracy(model: DenseClassifier) -> float:
-        predicted = predict(model, tokenise(model.tokenizer, dataset.validation.texts, max_length))
+        predicted = predict(model, tokenise(model.tokenizer, dataset.validation.texts, max_length), on_step)
         return float((predicted == torch.tensor(dataset.validation.labels)).float().mean())
 
     model, best, found = best_of_rates(rates, trained, accuracy, seed)
-    predicted = predict(model, tokenise(model.tokenizer, dataset.test.texts, max_length))
+    predicted = predict(model, tokenise(model.tokenizer, dataset.test.texts, max_length), on_step)
     return _scores("dense twin", predicted.numpy(), dataset.test, best, found)
 
 
@@ -88,12 +93,15 @@ def _logits(model: DenseClassifier, texts: TokenisedTexts, rows: Sequence[int]) 
 
 
 @torch.no_grad()
-def predict(model: DenseClassifier, texts: TokenisedTexts, batch_size: int = 64) -> Int[Tensor, " T"]:
+def predict(model: DenseClassifier, texts: TokenisedTexts, on_step: OnStep = silent) -> Int[Tensor, " T"]:
     """The class of each text."""
     model.eval()
     predicted = torch.empty(len(texts), dtype=torch.long)
-    for rows in length_buckets(texts, batch_size):
+    done = 0
+    for rows in length_buckets(texts, 64):
         predicted[rows] = _logits(model, texts, rows).argmax(-1).cpu()
+        done += len(rows)
+        on_step(Step("dense twin, deciding", done, len(texts)))
     return predicted
 
 

@@ -29,15 +29,20 @@ def csv(tmp_path):
 
 def test_tfidf_learns_what_words_can_tell_and_keeps_every_answer(csv):
     dataset = load_text_dataset(str(csv))
-    scores = tfidf_baseline(dataset)
+    steps = []
+    scores = tfidf_baseline(dataset, steps.append)
     assert scores.accuracy == 1.0
+    assert [step.done for step in steps] == [0, 1, 2, 3]
     assert len(scores.is_correct) == len(dataset.test)
     assert scores.setting in scores.validation
 
 
 def test_the_dense_twin_chooses_its_rate_on_validation(encoder, csv):
     dataset = load_text_dataset(str(csv))
-    scores = dense_twin(dataset, str(encoder), epochs=4, batch_size=8, max_length=16, rates=(1e-9, 2e-3), device="cpu")
+    steps = []
+    settings = {"epochs": 4, "batch_size": 8, "max_length": 16, "rates": (1e-9, 2e-3), "device": "cpu"}
+    scores = dense_twin(dataset, str(encoder), **settings, on_step=steps.append)
+    assert steps[-1].total == steps[-1].done == len(dataset.test)
     assert scores.validation["lr=0.002"] > scores.validation["lr=1e-09"]
     assert scores.setting == "lr=0.002"
     assert scores.accuracy > 0.9
