@@ -18,7 +18,6 @@ from splade.models.dense import DenseClassifier
 from splade.progress import OnStep, Step, silent
 from splade.training.fine_tuning import DENSE_RATES, Schedule, best_of_rates, fine_tune
 
-
 STRENGTHS = (1.0, 4.0, 16.0)
 """What the floor's regression may choose from; the weaker its prior, the larger."""
 
