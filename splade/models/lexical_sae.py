@@ -171,7 +171,9 @@ class LexicalSAE(nn.Module):
         """Logits of words with a place for each shape feature."""
         return logits if self.shapes is None else self.shapes.add_columns(logits)
 
-    def _hidden(self, input_ids: TokenIds, mask: Bool[Tensor, "B L"], states: EncoderStates | None) -> EncoderStates:
+    def _hidden(
+        self, input_ids: TokenIds, mask: Bool[Tensor, "B L"], states: EncoderStates | None
+    ) -> Float[Tensor, "B L D"]:
         """What the decoder multiplies, from the encoder's states where the caller has them."""
         return self.backbone.hidden(input_ids, mask) if states is None else self.backbone.transform(states)
 
