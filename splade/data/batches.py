@@ -39,10 +39,14 @@ class TokenisedTexts:
         """Number of texts that were longer than the limit."""
         return sum(cut > 0 for cut in self.tokens_cut)
 
+    def width(self, rows: Sequence[int]) -> int:
+        """Tokens of the longest of the given texts, at least one."""
+        return max(1, *(len(self.ids[row]) for row in rows))
+
     def batch(self, rows: Sequence[int]) -> Batch:
         """The given texts, padded on the right to the longest of them."""
         lengths = [len(self.ids[row]) for row in rows]
-        width = max(1, *lengths)
+        width = self.width(rows)
         input_ids = torch.full((len(rows), width), self.pad_id)
         for i, row in enumerate(rows):
             input_ids[i, : lengths[i]] = torch.tensor(self.ids[row])

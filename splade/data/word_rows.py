@@ -61,11 +61,10 @@ class WordRows:
         `by_word` gives it for the words of a sentence. Rows are as wide as in `texts.batch(rows)`.
         """
         known = [by_word(self.sentences[row]) for row in rows]
-        width = max(1, *(len(self.texts.ids[row]) for row in rows))
-        found = torch.zeros(len(rows), width, known[0].shape[1], dtype=torch.bool)
+        found = torch.zeros(len(rows), self.texts.width(rows), known[0].shape[1], dtype=torch.bool)
         for i, row in enumerate(rows):
-            for position, word in _first_tokens(self.standing[row]):
-                found[i, position] = known[i][word]
+            placed = _first_tokens(self.standing[row])
+            found[i, [position for position, _ in placed]] = known[i][[word for _, word in placed]]
         return found
 
     def unread(self) -> list[Place]:

@@ -139,9 +139,14 @@ class Backbone(nn.Module):
             states = states.gather(1, back[..., None].expand_as(states))
         return states
 
-    def hidden(self, input_ids: Int[Tensor, "B L"], attention_mask: Bool[Tensor, "B L"]) -> Float[Tensor, "B L D"]:
-        """The vectors whose product with the decoder gives the word logits."""
-        return self.transform(self.encoder_states(input_ids, attention_mask))
+    def hidden(
+        self,
+        input_ids: Int[Tensor, "B L"],
+        attention_mask: Bool[Tensor, "B L"],
+        added: Float[Tensor, "B L I"] | None = None,
+    ) -> Float[Tensor, "B L D"]:
+        """The vectors whose product with the decoder gives the word logits; `added` as in `encoder_states`."""
+        return self.transform(self.encoder_states(input_ids, attention_mask, added))
 
     def lexical_head(self) -> dict[str, nn.Parameter]:
         """Parameters of the masked-LM head alone, by name: the transform and the decoder's bias."""

@@ -155,16 +155,23 @@ class LexicalSAE(nn.Module):
         self, input_ids: TokenIds, attention_mask: TokenMask, shapes: Bool[Tensor, "B L S"] | None = None
     ) -> EncoderStates:
         """The encoder's last hidden states; told how words are written where the model has it so."""
-        added = None
-        if self.shape_vectors is not None and shapes is not None:
-            added = shapes.to(self.shape_vectors.dtype) @ self.shape_vectors
-        return self.backbone.encoder_states(input_ids, attention_mask.bool(), added)
+        return self.backbone.encoder_states(input_ids, attention_mask.bool(), self._told(shapes))
+
+    def _told(self, shapes: Bool[Tensor, "B L S"] | None) -> Float[Tensor, "B L I"] | None:
+        """What shapes add to the vectors that the encoder reads; nothing where it is not told of them."""
+        if self.shape_vectors is None or shapes is None:
+            return None
+        return shapes.to(self.shape_vectors.dtype) @ self.shape_vectors
 
     def word_logits(
-        self, input_ids: TokenIds, attention_mask: Bool[Tensor, "B L"], states: EncoderStates | None = None
+        self,
+        input_ids: TokenIds,
+        attention_mask: Bool[Tensor, "B L"],
+        states: EncoderStates | None = None,
+        shapes: Bool[Tensor, "B L S"] | None = None,
     ) -> Float[Tensor, "B L V"]:
         """Logit of every dimension at every position; -inf at padding, which no gate opens."""
-        hidden = self._hidden(input_ids, attention_mask, states)
+        hidden = self._hidden(input_ids, attention_mask, states, shapes)
         return self._all_columns(self.projection.everywhere(hidden, input_ids, attention_mask))
 
     def _all_columns(self, logits: Float[Tensor, "*batch W"]) -> Float[Tensor, "*batch V"]:
@@ -172,10 +179,16 @@ class LexicalSAE(nn.Module):
         return logits if self.shapes is None else self.shapes.add_columns(logits)
 
     def _hidden(
-        self, input_ids: TokenIds, mask: Bool[Tensor, "B L"], states: EncoderStates | None
+        self,
+        input_ids: TokenIds,
+        mask: Bool[Tensor, "B L"],
+        states: EncoderStates | None,
+        shapes: Bool[Tensor, "B L S"] | None = None,
     ) -> Float[Tensor, "B L D"]:
         """What the decoder multiplies, from the encoder's states where the caller has them."""
-        return self.backbone.hidden(input_ids, mask) if states is None else self.backbone.transform(states)
+        if states is not None:
+            return self.backbone.transform(states)
+        return self.backbone.hidden(input_ids, mask, self._told(shapes))
 
     def encode(
         self,
@@ -190,8 +203,7 @@ class LexicalSAE(nn.Module):
         written is not known, as in a document.
         """
         mask = attention_mask.bool()
-        states = self.encoder_states(input_ids, mask, shapes) if states is None else states
-        logits = self.word_logits(input_ids, mask, states)
+        logits = self.word_logits(input_ids, mask, states, shapes)
         gate = self.gate(logits)
         return EncodedSequence(self._with_shapes(self.topk(self.saturation(gate.activated)), shapes), gate, logits)
 
@@ -210,8 +222,7 @@ class LexicalSAE(nn.Module):
         `live_only` as in `encode_document`.
         """
         present = self._required(shapes, chosen)
-        states = self.encoder_states(input_ids, attention_mask, shapes) if states is None else states
-        hidden = self.backbone.transform(states)
+        hidden = self._hidden(input_ids, attention_mask.bool(), states, shapes)
         # All words without gradients and then the live ones with them, where few words can be computed alone.
         projection = self.projection
         twice = live_only and projection.computes_words_alone and self.gate.reach() is not None
@@ -338,8 +349,7 @@ class LexicalSAE(nn.Module):
                 f"{int((chosen & ~mask).sum())} of the chosen positions are padding: choose within the mask"
             )
         present = self._required(shapes, chosen)
-        states = self.encoder_states(input_ids, mask, shapes) if states is None else states
-        hidden = self.backbone.transform(states)
+        hidden = self._hidden(input_ids, mask, states, shapes)
         code = self._code(self.projection.open_at(hidden, input_ids, chosen), int(chosen.sum()))
         if self.topk.k and not self.training:
             code = code.keep_strongest(self.topk.k)

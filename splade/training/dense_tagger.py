@@ -42,10 +42,10 @@ class _Given:
     task: Positions
     rows: WordRows
 
-    def shapes(self, some: Sequence[int], width: int) -> Bool[Tensor, "B L S"]:
+    def shapes(self, some: Sequence[int]) -> Bool[Tensor, "B L S"]:
         """The shapes of a padded batch; of no columns for a twin that is told none."""
         if self.task.shapes is None:
-            return torch.zeros(len(some), width, 0, dtype=torch.bool)
+            return torch.zeros(len(some), self.task.texts.width(some), 0, dtype=torch.bool)
         return self.task.shapes(some)
 
 
@@ -95,7 +95,7 @@ def _loss(model: DenseTagger, given: _Given, some: Sequence[int]) -> Tensor:
 
 def _logits(model: DenseTagger, given: _Given, some: Sequence[int]) -> Float[Tensor, "B L C"]:
     batch, device = given.task.texts.batch(some), model.shapes.device
-    shapes = given.shapes(some, batch.input_ids.shape[1])
+    shapes = given.shapes(some)
     return model(batch.input_ids.to(device), batch.attention_mask.to(device), shapes.to(device))
 
 
