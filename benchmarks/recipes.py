@@ -1,7 +1,7 @@
 """The recipes side by side on 20,000 rows of SST-2: `python -m benchmarks.recipes FOLDER [RECIPE ...]`.
 
 Each is trained twice, as it is and with nothing asked of circuits (`objective.terms` empty). Then every term of the
-recipe is measured on the validation texts of both models, with trackers that saw the same training texts, beside
+recipe is measured on the validation texts of both models, with trackers that saw the same training texts by lot, beside
 accuracy, active words, the cross-entropy that was to be kept, and the names. What is finished in the folder is not done
 again.
 """
@@ -10,13 +10,14 @@ import json
 import sys
 from pathlib import Path
 
+import numpy as np
 import torch
 
 from splade.circuits.geco import FEASIBLE_WITHIN
 from splade.circuits.objective import Objective
 from splade.config.load import load_config
 from splade.config.schema import ExperimentConfig
-from splade.data.batches import length_buckets
+from splade.data.batches import shuffled_buckets
 from splade.models.lexical_sae import CLASSIFY
 from splade.models.persistence import from_pretrained
 from splade.pipelines import documents, load_data, run_experiment, run_names
@@ -26,7 +27,8 @@ from splade.training.settings import TrainingConfig
 
 EXPERIMENTS = Path(__file__).parent.parent / "experiments" / "cpu"
 RECIPES = ("cis", "lexical_sae", "transcoder", "cajt", "anchored")
-TRACKED_TEXTS = 2000
+TRACKED_BATCHES = 64
+"""Of training texts: more than the steps for which `frequency` is silent."""
 
 
 def main() -> None:
@@ -75,7 +77,8 @@ def terms(config: ExperimentConfig, asked: TrainingConfig) -> dict[str, float]:
     model = from_pretrained(Path(config.output_dir) / "model")
     criterion = Criterion(model, CLASSIFY, asked, steps=(1, 1, 1)).train()
     train = documents(model, dataset.train)
-    for rows in list(length_buckets(train.texts, 64))[:: max(1, len(dataset.train) // TRACKED_TEXTS)]:
+    # By lot: centroids remember their last batches best, which must not be the shortest texts.
+    for rows in shuffled_buckets(train.texts, 64, np.random.default_rng(0))[:TRACKED_BATCHES]:
         criterion.ask(model, train.encode(model, rows))
     found = criterion.validate(model, documents(model, dataset.validation))
     return {term.kind: found[term.kind] for term in asked.objective.terms}
