@@ -5,6 +5,9 @@ place and spread are taken from texts as the head was trained on them, random ma
 trained with it. A text counts as *outside* when its (Mahalanobis) distance from that place is beyond what 95 % of such
 texts have, on either side: too far out, or suspiciously near the middle. So 5 % is no shift.
 
+Texts are dealt out by lot: a third gives place and spread, a third the distances that are usual, a third is tried. The
+order of a corpus, often that of its labels, does not matter, and texts as in training are tried like all others.
+
 Two controls say what the check can see. The words of two texts at once are too much, and are seen. Strengths scattered
 over words of other texts are nonsense of the usual size; where these pass, the check sees how much is said and in which
 direction, but not whether words belong together.
@@ -29,8 +32,8 @@ from splade.mechanistic.exact import WordSets
 REFERENCE = "Madsen et al. 2023, arXiv:2310.07819"
 MASKED_FRACTIONS = (0.1, 0.2, 0.5)
 INSIDE = 0.95
-FEWEST_TEXTS = 40
-"""Below this the usual place of texts cannot be told."""
+FEWEST_TEXTS = 120
+"""Below this the third that sets the bounds is too small: of 39 texts the outermost two stand for 5 %."""
 
 MaskingRange = tuple[float, float]
 """Smallest and largest share of words that training masked."""
@@ -50,13 +53,14 @@ class MaskingResult:
     """Texts with words taken away beside whole texts; all figures are shares of texts outside the usual."""
 
     texts: int
+    """That were tried."""
     trained_with_masking: bool
     as_trained: Interval
-    """Texts as in training: 5 % but for the noise of the sample."""
+    """Texts as in training, of which none set the bounds: 5 % but for the noise of both thirds."""
     whole: Interval
     masked: tuple[MaskedTexts, ...]
     merged: Interval
-    """The words of two texts at once."""
+    """The words of two texts at once, paired by lot."""
     scattered: Interval
     """The same strengths on words of other texts."""
 
@@ -71,12 +75,12 @@ def check_masking(
 ) -> MaskingResult | None:
     """How usual texts without some of their words look to the head; None with too few texts to tell.
 
-    `scores` say how much each active word matters, `trained` how much random masking training used. The first half of
-    the texts shows what is usual, the second is tried.
+    `scores` say how much each active word matters, `trained` how much random masking training used.
     """
     if len(code) < FEWEST_TEXTS:
         return None
     generator = np.random.default_rng([seed, 4])
+    fits, bounds, tried = np.array_split(generator.permutation(len(code)), 3)
 
     def hidden(some: SparseCode) -> Float[ndarray, "N H"]:
         return some.weighted_sum(word_vectors).double().numpy()
@@ -84,28 +88,29 @@ def check_masking(
     def by_lot() -> Float[Tensor, " K"]:
         return torch.from_numpy(generator.random(len(code.ids))).to(code.values)
 
-    usual = hidden(_masked_as_trained(code, trained, generator))
-    half = len(code) // 2
+    usual, whole = hidden(_masked_as_trained(code, trained, generator)), hidden(code)
     # Shrunk towards a sphere: a head has more hidden units than a small sample has texts to tell their spread.
-    fitted = LedoitWolf().fit(usual[:half])
-    low, high = np.quantile(fitted.mahalanobis(usual[half:]), [(1 - INSIDE) / 2, (1 + INSIDE) / 2])
+    fitted = LedoitWolf().fit(usual[fits])
+    ends = (1 - INSIDE) / 2, (1 + INSIDE) / 2
+    # Weibull's quantiles: that share of texts other than those that set the bounds is expected beyond them.
+    low, high = np.quantile(fitted.mahalanobis(usual[bounds]), ends, method="weibull")
     means = BootstrapMeans(seed=seed)
 
     def outside(name: str, vectors: Float[ndarray, "N H"]) -> None:
-        distance = fitted.mahalanobis(vectors[half:])
-        means.update(range(half, len(code)), {name: torch.from_numpy((distance < low) | (distance > high))})
+        distance = fitted.mahalanobis(vectors)
+        means.update(tried.tolist(), {name: torch.from_numpy((distance < low) | (distance > high))})
 
-    outside("as trained", usual)
-    outside("whole", hidden(code))
+    outside("as trained", usual[tried])
+    outside("whole", whole[tried])
     # The hidden layer is linear in the words: two texts at once are two hidden layers added up.
-    outside("merged", hidden(code) + np.roll(hidden(code), 1, axis=0))
-    outside("scattered", hidden(replace(code, ids=code.ids[generator.permutation(len(code.ids))])))
+    outside("merged", whole[tried] + whole[np.roll(tried, 1)])
+    outside("scattered", hidden(replace(code, ids=code.ids[generator.permutation(len(code.ids))]))[tried])
     for fraction in fractions:
         for name, order in (("strongest", scores), ("random", by_lot())):
-            outside(f"{name} {fraction}", hidden(_without(code, select_circuit(code, order, fraction))))
+            outside(f"{name} {fraction}", hidden(_without(code, select_circuit(code, order, fraction)))[tried])
     masked = tuple(MaskedTexts(f, means[f"strongest {f}"], means[f"random {f}"]) for f in fractions)
     figures = means["as trained"], means["whole"], masked, means["merged"], means["scattered"]
-    return MaskingResult(len(code) - half, trained is not None, *figures)
+    return MaskingResult(len(tried), trained is not None, *figures)
 
 
 def _without(code: SparseCode, chosen: Bool[Tensor, " K"]) -> SparseCode:

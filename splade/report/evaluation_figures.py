@@ -61,8 +61,8 @@ def truth_rows(found: Data) -> Rows:
             (
                 "out of the usual",
                 share_text(half["strongest"]),
-                f"of texts without their strongest {half['fraction']:.0%} of words; 5 % is no shift, "
-                f"two texts at once give {_mean_share(masking['merged'])}",
+                f"of texts without their strongest {half['fraction']:.0%} of words; texts as in training "
+                f"give {_mean_share(masking['as_trained'])}, two at once {_mean_share(masking['merged'])}",
             )
         )
     return rows

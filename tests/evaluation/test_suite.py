@@ -25,7 +25,7 @@ from tests import tiny
 from tests.evaluation.corpora import TEXTS, random_head
 from tests.evaluation.planted_circuits import fed, some_vectors
 
-SPLIT = TextSplit(tuple(TEXTS * 5), tuple(row % 3 for row in range(len(TEXTS) * 5)))
+SPLIT = TextSplit(tuple(TEXTS * 15), tuple(row % 3 for row in range(len(TEXTS) * 15)))
 SETTINGS = EvaluationSettings(edited_texts=4, layer_texts=2, ungated_texts=4, batch_size=16)
 
 
@@ -46,7 +46,7 @@ def test_everything_is_measured_and_goes_through_json(results):
     assert [size["fraction"] for size in found["completeness"]["sizes"]] == [0.01, 0.05, 0.1, 0.2, 0.5]
     assert [rate["words"] for rate in found["removability"]["removed"]] == [1, 3, 5, 10]
     assert found["verification"]["texts_beyond_tolerance"] == 0
-    assert found["masking"]["texts"] == 20
+    assert found["masking"]["texts"] == 40
     assert len(found["layers"]["layers"]) == 2
     assert found["seconds"].keys() >= {"reading", "eraser", "stability", "layers"}
     assert json.loads(json.dumps(found))["texts"] == len(SPLIT)
