@@ -9,9 +9,12 @@ from splade.config.schema import ExperimentConfig
 from splade.evaluation.names import measure_names, strongest_words
 from splade.evaluation.names_bag import BagOfWords
 from splade.models.persistence import from_pretrained
-from splade.pipelines.inputs import load_data, model_folder, require_same_experiment, require_same_labels
+from splade.pipelines.inputs import draw, load_data, model_folder, require_same_experiment, require_same_labels
 from splade.progress import OnStep, silent
 from splade.training.run_folder import NAMES, write_json
+
+READ_AT_MOST = 2000
+"""Test texts behind the strongest words of each class, drawn by lot."""
 
 
 def run_names(
@@ -26,7 +29,8 @@ def run_names(
     require_same_labels(model, dataset)
     bag = BagOfWords(dataset.train.texts, dataset.train.labels)
     corpus = dataset.train.texts
-    strongest = strongest_words(model, dataset.test.texts[:2000], dataset.test.labels[:2000], words, on_step)
+    read = draw(dataset.test, READ_AT_MOST, seed)
+    strongest = strongest_words(model, read.texts, read.labels, words, on_step)
     results = {
         "model": measure_names(model, dataset.test.texts, corpus, seed, texts, on_step).as_dict(),
         "bag of words": measure_names(bag, dataset.test.texts, corpus, seed, texts, on_step).as_dict(),

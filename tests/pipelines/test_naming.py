@@ -1,0 +1,24 @@
+from types import SimpleNamespace
+
+from splade.config.load import build_config
+from splade.data import TextDataset, TextSplit
+from splade.evaluation.names_bag import BagOfWords
+from splade.pipelines import naming
+
+
+def test_the_strongest_words_are_those_of_all_classes_of_a_sorted_set(monkeypatch, tmp_path):
+    labels = [0] * 2000 + [1] * 2000
+    texts = tuple(f"{('awful', 'lovely')[label]} film {row}" for row, label in enumerate(labels))
+    split = TextSplit(texts, tuple(labels))
+    dataset = TextDataset("sorted", ("negative", "positive"), train=split, validation=split, test=split)
+    monkeypatch.setattr(naming, "load_data", lambda *_: dataset)
+    monkeypatch.setattr(naming, "from_pretrained", lambda _: BagOfWords(texts[::20], labels[::20]))
+    for check in ("require_same_experiment", "require_same_labels"):
+        monkeypatch.setattr(naming, check, lambda *_: None)
+    monkeypatch.setattr(naming, "measure_names", lambda *_: SimpleNamespace(as_dict=dict))
+    config = build_config({"output_dir": str(tmp_path)})
+    found = naming.run_names(config, words=1)["strongest_words"]
+    assert {label: [word["name"] for word in words] for label, words in found.items()} == {
+        "negative": ["awful"],
+        "positive": ["lovely"],
+    }
