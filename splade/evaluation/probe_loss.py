@@ -2,18 +2,21 @@
 
 For each class, every active word gets a logistic probe of its own, `p = sigmoid(a s_j + b)`; the best word is chosen on
 one half of the texts and its loss is reported on the other, beside the loss of knowing only how frequent the class is.
-A low loss means that the class has a word of its own.
+Halves are drawn by lot within each class, so both have texts of every class that has two. A low loss
+means that the class has a word of its own.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.functional import softplus
 
 from splade.circuits.sparse_code import SparseCode
+from splade.evaluation.bootstrap import BootstrapMeans
+from splade.evaluation.intervals import Interval
 from splade.evaluation.text_sample import TextSample, join_codes
 
 REFERENCE = "Gao et al. 2024, arXiv:2406.04093"
@@ -45,33 +48,41 @@ class ProbeResult:
     loss: float
     """Mean over classes."""
     base_loss: float
+    gain: Interval
+    """By how much the loss is below that of the frequencies, paired by text."""
 
 
-def compute_probe_loss(sample: TextSample, labels: Sequence[str], name_of: Callable[[int], str]) -> ProbeResult | None:
+def compute_probe_loss(
+    sample: TextSample, labels: Sequence[str], name_of: Callable[[int], str], seed: int = 0
+) -> ProbeResult | None:
     """The best single-word probe of each class; None with too few texts, or of one class alone.
 
-    Texts at even places of the sample choose the word, the others report. With two classes one probe serves both, and
-    the second class is shown.
+    With two classes one probe serves both, and the second class is shown.
     """
     if len(sample.rows) < FEWEST_TEXTS:
         return None
-    fit, held = (_half(sample, start) for start in (0, 1))
+    chosen, reported = _halves(sample)
+    (fit, fit_classes), (held, held_classes) = _part(sample, chosen), _part(sample, reported)
     tasks = [1] if len(labels) == 2 else range(len(labels))
     found: list[ProbedClass] = []
+    gains: list[Float[Tensor, " N"]] = []
     for label in tasks:
-        positive, unseen = fit[1] == label, held[1] == label
+        positive, unseen = fit_classes == label, held_classes == label
         if not 0 < int(positive.sum()) < len(positive):
             continue
-        slope, bias = fit_word_probes(fit[0], positive)
-        word = int(probe_losses(fit[0], positive, slope, bias).argmin())
-        loss = probe_losses(held[0], unseen, slope, bias)[word]
-        rate = positive.double().mean()
-        base = -(unseen.double().mean() * rate.log() + (1 - unseen.double().mean()) * (1 - rate).log())
-        found.append(ProbedClass(labels[label], name_of(word), float(loss), float(base)))
+        slope, bias = fit_word_probes(fit, positive)
+        word = int(probe_losses(fit, positive, slope, bias).argmin())
+        strength = slope.new_zeros(len(held)).index_add_(0, held.rows, held.values.double() * (held.ids == word))
+        frequency = positive.double().mean().logit().expand(len(held))
+        loss, base = _losses(slope[word] * strength + bias[word], unseen), _losses(frequency, unseen)
+        found.append(ProbedClass(labels[label], name_of(word), float(loss.mean()), float(base.mean())))
+        gains.append(base - loss)
     if not found:
         return None
+    means = BootstrapMeans(seed=seed)
+    means.update([sample.rows[i] for i in reported], {"gain": torch.stack(gains).mean(0)})
     losses, bases = [one.loss for one in found], [one.base_loss for one in found]
-    return ProbeResult(len(held[1]), tuple(found), sum(losses) / len(found), sum(bases) / len(found))
+    return ProbeResult(len(reported), tuple(found), sum(losses) / len(found), sum(bases) / len(found), means["gain"])
 
 
 def fit_word_probes(code: SparseCode, positive: Bool[Tensor, " N"]) -> tuple[Float[Tensor, " V"], Float[Tensor, " V"]]:
@@ -123,8 +134,18 @@ def _silent(
     return total, len(code) - total(torch.ones_like(own)), labels.sum() - total(own)
 
 
-def _half(sample: TextSample, start: int) -> tuple[SparseCode, Tensor]:
-    """Every other text of the sample, with its class."""
-    chosen = range(start, len(sample.rows), 2)
-    parts = [(sample.code.ids[here], sample.code.values[here]) for here in map(sample.code.text, chosen)]
-    return join_codes(parts, sample.code.size), sample.classes[start::2]
+def _losses(odds: Float[Tensor, " N"], positive: Bool[Tensor, " N"]) -> Float[Tensor, " N"]:
+    """Binary cross-entropy of each text, given its log-odds."""
+    return softplus(odds) - positive.double() * odds
+
+
+def _halves(sample: TextSample) -> tuple[list[int], list[int]]:
+    """Places in the sample: every other text in the order of the lots, class by class."""
+    order = sorted(range(len(sample.rows)), key=lambda i: (int(sample.classes[i]), sample.draws[i]))
+    return order[::2], order[1::2]
+
+
+def _part(sample: TextSample, places: Sequence[int]) -> tuple[SparseCode, Int[Tensor, " N"]]:
+    """Some texts of the sample, with their classes."""
+    parts = [(sample.code.ids[here], sample.code.values[here]) for here in map(sample.code.text, places)]
+    return join_codes(parts, sample.code.size), sample.classes[list(places)]

@@ -119,7 +119,7 @@ def evaluate(
         separation=separation.result(),
         stability=clock.time("stability", lambda: measure_stability(model, edited, seed=seed, on_step=on_edit)),
         ablation_sparsity=sparsity.result(),
-        probes=clock.time("probes", lambda: compute_probe_loss(sample, labels, name_of)),
+        probes=clock.time("probes", lambda: compute_probe_loss(sample, labels, name_of, seed)),
         downstream=clock.time(
             "downstream", lambda: compute_downstream_loss(model, ungated, true, seed, on_step=on_step)
         ),

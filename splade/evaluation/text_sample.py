@@ -28,7 +28,7 @@ class TextSample:
     word_vectors: Float[Tensor, "V H"]
     """The head's first layer."""
     draws: tuple[float, ...]
-    """The lot of each text; the highest were kept."""
+    """The lot of each text; the highest were kept. Whoever parts the sample goes by these: places follow the labels."""
 
     def few(self, limit: int) -> tuple[list[int], list[str], list[int]]:
         """Rows, texts and classes of at most so many of them, those with the highest lots."""

@@ -123,9 +123,10 @@ def word_rows(found: Data) -> Rows:
     if found["probes"] is not None:
         probes = found["probes"]
         words = ", ".join(f"{one['label']}: {one['word']}" for one in probes["classes"][:4])
-        rows.append(
-            ("best single word", f"{probes['loss']:.3f}", f"loss; {probes['base_loss']:.3f} without ({shown(words)})")
-        )
+        # Evaluations of before it was measured have no gain.
+        gain = f", gain {number_text(probes['gain'], 3)}" if "gain" in probes else ""
+        remark = f"loss; {probes['base_loss']:.3f} without{gain} ({shown(words)})"
+        rows.append(("best single word", f"{probes['loss']:.3f}", remark))
     rows.append(("cost of the gate", number_text(downstream["delta"], 3), "of cross-entropy; negative where it helps"))
     return rows
 

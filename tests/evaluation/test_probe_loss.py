@@ -4,7 +4,7 @@ import torch
 from scipy.optimize import minimize
 
 from splade.circuits.sparse_code import SparseCode
-from splade.evaluation.probe_loss import RIDGE, compute_probe_loss, fit_word_probes, probe_losses
+from splade.evaluation.probe_loss import RIDGE, _halves, _part, compute_probe_loss, fit_word_probes, probe_losses
 from splade.evaluation.text_sample import TextSampler
 from tests.evaluation.corpora import random_head
 from tests.evaluation.planted_circuits import fed, planted_head, planted_texts, some_vectors
@@ -29,8 +29,8 @@ def test_probes_are_the_best_of_their_kind():
         assert float(losses[word]) == pytest.approx(np.mean(np.logaddexp(0, odds) - y * odds), abs=1e-6)
 
 
-def sample_of(head, vectors, labels):
-    return fed(TextSampler(1000), head, vectors, labels).sample()
+def sample_of(head, vectors, labels, seed=0):
+    return fed(TextSampler(1000, seed), head, vectors, labels).sample()
 
 
 def test_planted_words_are_found():
@@ -63,3 +63,49 @@ def test_few_texts_or_one_class_tell_nothing():
     head = random_head(classes=2)
     assert compute_probe_loss(sample_of(head, some_vectors(19), [0] * 19), ("x", "y"), str) is None
     assert compute_probe_loss(sample_of(head, some_vectors(40), [0] * 40), ("x", "y"), str) is None
+
+
+def test_labels_that_alternate_are_probed_like_any_others():
+    vectors, labels = planted_texts(120)
+    vectors[:, [3, 4, 10, 11]] = 0
+    labels = [row % 2 for row in range(120)]
+    vectors[1::2, 10] = 1.0
+    found = compute_probe_loss(sample_of(planted_head(), vectors, labels), ("x", "y", "z"), "word{}".format)
+    assert [(one.label, one.word) for one in found.classes] == [("x", "word10"), ("y", "word10")]
+    shuffled = torch.randperm(120, generator=torch.Generator().manual_seed(0))
+    other = sample_of(planted_head(), vectors[shuffled], [labels[row] for row in shuffled.tolist()])
+    again = compute_probe_loss(other, ("x", "y", "z"), "word{}".format)
+    assert (found.loss, found.base_loss) == pytest.approx((again.loss, again.base_loss), abs=1e-6)
+
+
+def test_both_halves_have_every_class_that_has_two_texts():
+    labels = [0] * 31 + [1] * 2 + [2] * 27
+    sample = sample_of(random_head(), some_vectors(60), labels)
+    halves = _halves(sample)
+    assert sorted(halves[0] + halves[1]) == list(range(60))
+    for label, count in enumerate((31, 2, 27)):
+        for half in halves:
+            assert sum(labels[place] == label for place in half) in (count // 2, count - count // 2)
+    assert halves != _halves(sample_of(random_head(), some_vectors(60), labels, seed=1)), "by lot, not by place"
+
+
+def test_the_word_is_chosen_on_one_half_and_its_loss_is_that_on_the_other():
+    labels = np.random.default_rng(0).integers(2, size=60).tolist()
+    sample = sample_of(random_head(classes=2), some_vectors(60), labels)
+    (own,) = compute_probe_loss(sample, ("x", "y"), str).classes
+    (fit, chooses), (held, reports) = (_part(sample, half) for half in _halves(sample))
+    probes = fit_word_probes(fit, chooses == 1)
+    best = int(probe_losses(fit, chooses == 1, *probes).argmin())
+    assert own.word == str(best)
+    assert own.loss == pytest.approx(float(probe_losses(held, reports == 1, *probes)[best]))
+
+
+def test_the_gain_is_the_difference_of_losses_with_an_interval():
+    vectors, labels = planted_texts(120)
+    found = compute_probe_loss(sample_of(planted_head(), vectors, labels), ("x", "y", "z"), str)
+    assert found.gain.mean == pytest.approx(found.base_loss - found.loss)
+    assert 0 < found.gain.low < found.gain.mean < found.gain.high
+    by_lot = np.random.default_rng(0).integers(2, size=400).tolist()
+    nothing = compute_probe_loss(sample_of(random_head(classes=2), some_vectors(400), by_lot), ("x", "y"), str)
+    assert nothing.gain.low < 0
+    assert nothing.gain.count == nothing.texts == 200
