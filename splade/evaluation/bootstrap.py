@@ -4,17 +4,21 @@ A resample of a corpus gives every text a count. Drawn independently from a Pois
 need not know the other texts, so all resamples can be summed in one pass: memory depends on the number of figures, not
 on the number of texts. A text's counts follow from the seed and its place in the corpus alone. So batches do not
 matter, and figures of the same texts are resampled together: their differences and ratios are paired.
+
+Resamples of values that are all equal have no spread, though other texts may differ: ten right decisions out of ten are
+not "100 %, from 100 % to 100 %". For shares, which cannot leave 0 to 1, exact ends take their place (`share`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from itertools import product
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 from torch import Tensor
 
-from splade.evaluation.intervals import Interval
+from splade.evaluation.intervals import Interval, ends_of_equal_values
 
 REFERENCE = "Chamandy et al. 2012, Estimating uncertainty for massive data streams"
 ROUNDS = 1000
@@ -27,7 +31,7 @@ Combine = Callable[[Float[ndarray, "R M"]], Float[ndarray, " R"]]
 class BootstrapMeans:
     """Mean of named figures over texts, with 95 % percentile intervals.
 
-    Example: `means.update(batch.rows, {"right": right}); means["right"].low`
+    Example: `means.update(batch.rows, {"right": right}); means.share("right").low`
     """
 
     def __init__(self, rounds: int = ROUNDS, seed: int = 0) -> None:
@@ -55,26 +59,46 @@ class BootstrapMeans:
         """The mean of a figure; without any text it has neither mean (NaN) nor ends."""
         return self.combined([name], lambda means: means[:, 0])
 
-    def difference(self, ours: str, theirs: str) -> Interval:
+    def share(self, name: str) -> Interval:
+        """The mean of a figure that lies between 0 and 1, such as 1 for a right decision and 0 for a wrong one.
+
+        Example: ten texts that are all 1 -> 1, from 0.69 to 1
+        """
+        return self.combined([name], lambda means: means[:, 0], of_shares=True)
+
+    def difference(self, ours: str, theirs: str, *, of_shares: bool = False) -> Interval:
         """Mean of one figure minus that of another, paired by text."""
-        return self.combined([ours, theirs], lambda means: means[:, 0] - means[:, 1])
+        return self.combined([ours, theirs], lambda means: means[:, 0] - means[:, 1], of_shares=of_shares)
 
-    def ratio(self, top: str, bottom: str) -> Interval:
+    def ratio(self, top: str, bottom: str, *, of_shares: bool = False) -> Interval:
         """Mean of one figure divided by that of another: figures per text that are large count for more."""
-        return self.combined([top, bottom], lambda means: means[:, 0] / np.where(means[:, 1] == 0, np.nan, means[:, 1]))
 
-    def combined(self, names: Sequence[str], combine: Combine) -> Interval:
-        """A function of the means of several figures, computed anew in every resample."""
+        def divide(means: Float[ndarray, "R M"]) -> Float[ndarray, " R"]:
+            return means[:, 0] / np.where(means[:, 1] == 0, np.nan, means[:, 1])
+
+        return self.combined([top, bottom], divide, of_shares=of_shares)
+
+    def combined(self, names: Sequence[str], combine: Combine, *, of_shares: bool = False) -> Interval:
+        """A function of the means of several figures, computed anew in every resample.
+
+        Where all resamples agree, the ends are those that the function takes when each share is at an exact end.
+        """
         count = min(self._counts.get(name, 0) for name in names)
         if not count:
             return Interval(float("nan"), None, None, 0)
         totals = np.stack([self._totals[name] for name in names], axis=1)
         weights = np.stack([self._weights[name] for name in names], axis=1)
-        found = combine(totals / np.where(weights == 0, np.nan, weights))
+        means = totals / np.where(weights == 0, np.nan, weights)
+        found = combine(means)
         resampled = found[1:][np.isfinite(found[1:])]
         if count < 2 or not len(resampled):
             return Interval(float(found[0]), None, None, count)
-        low, high = np.quantile(resampled, [0.025, 0.975])
+        if of_shares and np.ptp(resampled) < 1e-9:
+            ends = [ends_of_equal_values(float(mean), count) for mean in means[0]]
+            resampled = combine(np.array(list(product(*ends))))
+            low, high = np.nanmin(resampled), np.nanmax(resampled)
+        else:
+            low, high = np.quantile(resampled, [0.025, 0.975])
         return Interval(float(found[0]), float(low), float(high), count)
 
 

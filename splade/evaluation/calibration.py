@@ -103,7 +103,7 @@ class CalibrationCollector:
     def _bin(self, i: int) -> ReliabilityBin:
         count = int(self.bin_texts[i])
         confidence = float(self.bin_confidence[i]) / count
-        return ReliabilityBin(i / self.bins, (i + 1) / self.bins, count, confidence, self.means[f"right {i}"])
+        return ReliabilityBin(i / self.bins, (i + 1) / self.bins, count, confidence, self.means.share(f"right {i}"))
 
     def _chance_gaps(self, batch: ReadBatch, confidence: np.ndarray) -> np.ndarray:
         """Confidence minus a drawn right or wrong, per text and draw."""

@@ -99,9 +99,9 @@ def compare_codes(
         features_used=len(fit.code.ids.unique()),
         reconstruction=means.combined(["error", "spread"], lambda both: 1 - both[:, 0] / both[:, 1]),
         active=means["active"],
-        accuracy=means["right"],
+        accuracy=means.share("right"),
         top_effect=means["top effect"],
-        flips=tuple(FeatureFlips(n, means[f"strongest {n}"], means[f"random {n}"]) for n in counts),
+        flips=tuple(FeatureFlips(n, means.share(f"strongest {n}"), means.share(f"random {n}")) for n in counts),
     )
 
 

@@ -109,7 +109,7 @@ class CompletenessCollector:
     def result(self) -> CompletenessResult:
         """All circuits so far."""
         return CompletenessResult(
-            self.means["full accuracy"], self._summary("empty"), tuple(self._size(one) for one in self.fractions)
+            self.means.share("full accuracy"), self._summary("empty"), tuple(self._size(one) for one in self.fractions)
         )
 
     def _remaining(
@@ -130,15 +130,17 @@ class CompletenessCollector:
             words=self.means[f"{fraction} words"],
             circuit=self._summary(f"{fraction} circuit"),
             random=self._summary(f"{fraction} random"),
-            advantage=self.means.difference(f"{fraction} circuit agreement", f"{fraction} random agreement"),
-            per_class={self.labels[i]: self.means[f"{fraction} class {i}"] for i in sorted(self._predicted)},
+            advantage=self.means.difference(
+                f"{fraction} circuit agreement", f"{fraction} random agreement", of_shares=True
+            ),
+            per_class={self.labels[i]: self.means.share(f"{fraction} class {i}") for i in sorted(self._predicted)},
         )
 
     def _summary(self, which: str) -> Remaining:
         return Remaining(
-            agreement=self.means[f"{which} agreement"],
-            accuracy=self.means[f"{which} accuracy"],
-            relative_accuracy=self.means.ratio(f"{which} accuracy", "full accuracy"),
+            agreement=self.means.share(f"{which} agreement"),
+            accuracy=self.means.share(f"{which} accuracy"),
+            relative_accuracy=self.means.ratio(f"{which} accuracy", "full accuracy", of_shares=True),
             kl=self.means[f"{which} kl"],
             recovered=self.means.ratio(f"{which} recovered", "full recovered"),
         )

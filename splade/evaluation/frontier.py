@@ -45,6 +45,6 @@ class FrontierCollector:
     def result(self) -> tuple[FrontierPoint, ...]:
         """The points so far."""
         return tuple(
-            FrontierPoint(k, self.means[f"{k} words"], self.means[f"{k} right"], self.means[f"{k} same"])
+            FrontierPoint(k, self.means[f"{k} words"], self.means.share(f"{k} right"), self.means.share(f"{k} same"))
             for k in self.most_words
         )

@@ -33,10 +33,22 @@ def mean_and_interval(values: Sequence[float]) -> Interval:
     return Interval(mean, mean - reach, mean + reach, len(values))
 
 
+def ends_of_equal_values(value: float, count: int, least: float = 0.0, most: float = 1.0) -> tuple[float, float]:
+    """Ends of the 95 % interval of a mean when all `count` values are the same, so that resamples have no spread.
+
+    The share r of texts with another value is so small that none was met: at most `(1 - r)^count = 0.025`, the end of
+    the exact interval of Clopper and Pearson. At worst those have the least or the greatest value that there can be.
+
+    Example: 10 of 10 right -> from 0.69 to 1; none of 10 -> from 0 to 0.31
+    """
+    unmet = 1 - 0.025 ** (1 / count)
+    return value - unmet * (value - least), value + unmet * (most - value)
+
+
 def paired_bootstrap(ours: Sequence[bool], theirs: Sequence[bool], rounds: int = 10_000, seed: int = 0) -> Interval:
     """Difference of two accuracies on the same texts, with a 95 % bootstrap interval over texts.
 
-    Example: both right on the same texts -> 0, from 0 to 0
+    Example: both right on the same of 100 texts -> 0, from -0.04 to 0.04 (`ends_of_equal_values`)
     """
     if len(ours) != len(theirs) or not len(ours):
         raise ValueError(f"both must have been scored on the same texts, got {len(ours)} and {len(theirs)}")
@@ -44,6 +56,9 @@ def paired_bootstrap(ours: Sequence[bool], theirs: Sequence[bool], rounds: int =
     generator = np.random.default_rng(seed)
     # A resample of n texts is a multinomial count of the three possible differences.
     kinds, counts = np.unique(difference, return_counts=True)
+    if len(kinds) == 1:
+        ends = ends_of_equal_values(float(kinds[0]), len(difference), least=-1.0)
+        return Interval(float(kinds[0]), *(ends if len(difference) > 1 else (None, None)), len(difference))
     draws = generator.multinomial(len(difference), counts / len(difference), size=rounds)
     low, high = np.quantile(draws @ kinds / len(difference), [0.025, 0.975])
     return Interval(float(difference.mean()), float(low), float(high), len(difference))
@@ -55,7 +70,7 @@ def share_interval(
     """Ends of the 95 % bootstrap interval of `sum(parts) / sum(wholes)`, one of each per text.
 
     Texts are drawn, not words: the words of a text stand and fall together. A text without weight says nothing and is
-    left out; fewer than two give no interval.
+    left out; fewer than two give no interval. Where the share is the same in every text, see `ends_of_equal_values`.
 
     Example: parts 1 and 0 of wholes 1 and 1 -> from 0 to 1
     """
@@ -63,6 +78,9 @@ def share_interval(
     count = len(whole)
     if count < 2:
         return None, None
+    share = float(part.sum() / whole.sum())
+    if np.allclose(part, share * whole, rtol=1e-9, atol=0):
+        return ends_of_equal_values(share, count)
     generator = np.random.default_rng(seed)
     draws = (np.bincount(generator.integers(count, size=count), minlength=count) for _ in range(rounds))
     low, high = np.quantile([draw @ part / (draw @ whole) for draw in draws], [0.025, 0.975])

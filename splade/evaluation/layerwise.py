@@ -77,7 +77,7 @@ def attribute_layers(
         means.update(rows, figures | {"remainder": remainder})
         done += len(rows)
         on_step(Step("skipping layers", done, len(tokens)))
-    layers = tuple(LayerContribution(i + 1, means[f"layer {i}"], means[f"flips {i}"]) for i in range(count))
+    layers = tuple(LayerContribution(i + 1, means[f"layer {i}"], means.share(f"flips {i}")) for i in range(count))
     return LayerwiseResult(len(texts), layers, means["full"], means["without"], means["remainder"])
 
 

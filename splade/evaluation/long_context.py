@@ -105,17 +105,20 @@ def measure_long_context(
     right = [float(one.predicted == label) for one, label in zip(alone, chosen.labels, strict=True)]
     active = [float(len(one.words)) for one in alone]
     means.update(range(len(chosen)), {"right": torch.tensor(right), "active": torch.tensor(active)})
-    return LongContextResult(len(chosen), model.max_length, means["right"], means["active"], tuple(points))
+    return LongContextResult(len(chosen), model.max_length, means.share("right"), means["active"], tuple(points))
 
 
 def _documents(needles: Sequence[str], length: int, place: str, count: CountTokens, seed: int) -> dict[int, str]:
-    """By needle, its document; needles that are longer have none."""
+    """By needle, its document; needles that are longer have none at any place, nor filler to stand beside."""
     made: dict[int, str | None] = {}
     for row, needle in enumerate(needles):
         # Every needle has filler of its own, the same at every place.
         own = seed + 7919 * (row + 1)
-        is_control = place == FILLER_ALONE
-        made[row] = filler_alone(length, count, own) if is_control else hide_needle(needle, length, place, count, own)
+        if place == FILLER_ALONE:
+            # The control of the other places: of the same needles.
+            made[row] = filler_alone(length, count, own) if count(needle) <= length else None
+        else:
+            made[row] = hide_needle(needle, length, place, count, own)
     return {row: text for row, text in made.items() if text is not None}
 
 
@@ -135,11 +138,12 @@ def _point(
         told = _told(read_whole(model, [documents[row] for row in some], plan.overlap))
         figures = torch.stack([_compare(alone[row], one, labels[row]) for row, one in zip(some, told, strict=True)])
         means.update(some, dict(zip(FIGURES, figures.unbind(1), strict=True)))
-    return LongContextPoint(length, place, *(means[name] for name in FIGURES))
+    return LongContextPoint(length, place, *(means.share(name) if name in SHARES else means[name] for name in FIGURES))
 
 
 FIGURES = ("accuracy", "same label", "rank correlation", "top words", "needle share", "active words")
 """In the order of `LongContextPoint`."""
+SHARES = {"accuracy", "same label", "top words", "needle share"}
 
 
 def _compare(alone: _Told, document: _Told, label: int) -> Float[Tensor, " M"]:

@@ -108,9 +108,16 @@ def check_masking(
     for fraction in fractions:
         for name, order in (("strongest", scores), ("random", by_lot())):
             outside(f"{name} {fraction}", hidden(_without(code, select_circuit(code, order, fraction)))[tried])
-    masked = tuple(MaskedTexts(f, means[f"strongest {f}"], means[f"random {f}"]) for f in fractions)
-    figures = means["as trained"], means["whole"], masked, means["merged"], means["scattered"]
-    return MaskingResult(len(tried), trained is not None, *figures)
+    masked = tuple(MaskedTexts(f, means.share(f"strongest {f}"), means.share(f"random {f}")) for f in fractions)
+    return MaskingResult(
+        len(tried),
+        trained is not None,
+        means.share("as trained"),
+        means.share("whole"),
+        masked,
+        means.share("merged"),
+        means.share("scattered"),
+    )
 
 
 def _without(code: SparseCode, chosen: Bool[Tensor, " K"]) -> SparseCode:

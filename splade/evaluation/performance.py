@@ -72,7 +72,7 @@ class PerformanceCollector:
         )
         f1 = [own.f1 for own in classes if own.texts and own.f1 is not None]
         return Performance(
-            accuracy=self.means["right"],
+            accuracy=self.means.share("right"),
             majority=max(true) / max(1, sum(true)),
             macro_f1=sum(f1) / len(f1) if f1 else None,
             classes=classes,

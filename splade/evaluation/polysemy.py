@@ -94,8 +94,8 @@ def measure_polysemy(
     return PolysemyResult(
         words=tuple(word.word for word in words),
         slots=tuple(slots),
-        senses=tuple(SenseReading(name, means[name]) for name in codes if name != "majority"),
-        majority=means["majority"] if words else None,
+        senses=tuple(SenseReading(name, means.share(name)) for name in codes if name != "majority"),
+        majority=means.share("majority") if words else None,
         in_context=tell_in_context(model, chosen["train"], chosen["dev"], plan.seed, on_step) if chosen else (),
         pairs=len(chosen["dev"]) if chosen else 0,
     )

@@ -62,12 +62,12 @@ class RemovabilityCollector:
         removed = tuple(
             FlipRate(
                 count,
-                {name: self.means[f"{name} {count}"] for name in Rankings.NAMES},
-                self.means.difference(f"direct {count}", f"random {count}"),
+                {name: self.means.share(f"{name} {count}") for name in Rankings.NAMES},
+                self.means.difference(f"direct {count}", f"random {count}", of_shares=True),
             )
             for count in self.counts
         )
-        return RemovabilityResult(removed, self.means["everything"])
+        return RemovabilityResult(removed, self.means.share("everything"))
 
     def _flips(self, batch: ReadBatch, chosen: Tensor) -> Float[Tensor, " B"]:
         left = logits_without(self.rankings.head, batch.state, chosen)

@@ -74,8 +74,8 @@ class SeparationCollector:
 
     def result(self) -> SeparationResult:
         """The separation so far."""
-        within, across = self.means["within"], self.means["across"]
-        both = self.means.difference("within", "across") if within.count and across.count else None
+        within, across = self.means.share("within"), self.means.share("across")
+        both = self.means.difference("within", "across", of_shares=True) if within.count and across.count else None
         return SeparationResult(
             self.fraction,
             self._cosine(),

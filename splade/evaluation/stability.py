@@ -143,4 +143,4 @@ def _add(means: BootstrapMeans, name: str, found: Mapping[int, Tensor]) -> None:
 
 
 def _summary(means: BootstrapMeans, name: str) -> Likeness:
-    return Likeness(means[f"{name} label"], means[f"{name} words"], means[f"{name} contributions"])
+    return Likeness(means.share(f"{name} label"), means.share(f"{name} words"), means[f"{name} contributions"])

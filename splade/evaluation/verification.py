@@ -80,9 +80,9 @@ class VerificationCollector:
             self.worst_gap,
             self.worst_text,
             self.beyond,
-            self.means["same sign"],
+            self.means.share("same sign"),
             self.means.ratio("error", "effects"),
-            self.means["changed"],
+            self.means.share("changed"),
         )
 
 

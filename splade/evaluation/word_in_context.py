@@ -45,7 +45,7 @@ def tell_in_context(
         threshold, by_lot = (best_threshold(train_likeness[name], given) for given in (train_same, shuffled))
         means.update(range(len(values)), {name: ((values > threshold) == is_same).double()})
         chance = float(((values > by_lot) == is_same).double().mean())
-        found.append(ContextReading(name, threshold, means[name], chance))
+        found.append(ContextReading(name, threshold, means.share(name), chance))
     return tuple(found)
 
 

@@ -24,27 +24,28 @@ def paired_difference(ours: Sequence[Decisions], theirs: Sequence[Decisions]) ->
 
     Example: ours right on 4 texts where theirs is wrong, never the other way -> 4 won, 0 lost, p 0.125
     """
-    means, differences = BootstrapMeans(), _differences(ours, theirs)
-    for start in range(0, len(differences), AT_ONCE):
-        part = differences[start : start + AT_ONCE]
-        means.update(range(start, start + len(part)), {"difference": torch.from_numpy(part)})
-    interval = means["difference"]
+    means, rights = BootstrapMeans(), _rights(ours, theirs)
+    for start in range(0, len(rights), AT_ONCE):
+        part = torch.from_numpy(rights[start : start + AT_ONCE])
+        means.update(range(start, start + len(part)), {"ours": part[:, 0], "theirs": part[:, 1]})
+    interval = means.difference("ours", "theirs", of_shares=True)
+    differences = rights[:, 0] - rights[:, 1]
     won, lost = int((differences > 0).sum()), int((differences < 0).sum())
     p = float(stats.binomtest(won, won + lost).pvalue) if won + lost else 1.0
     return Difference(mean=interval.mean, low=interval.low, high=interval.high, won=won, lost=lost, p=p)
 
 
-def _differences(ours: Sequence[Decisions], theirs: Sequence[Decisions]) -> Float[ndarray, " T"]:
-    """One difference per text: the mean over the seeds that were tested on it."""
-    of_texts: dict[str, list[float]] = {}
+def _rights(ours: Sequence[Decisions], theirs: Sequence[Decisions]) -> Float[ndarray, "T 2"]:
+    """How often ours and theirs are right on each text: the means over the seeds that were tested on it."""
+    of_texts: dict[str, list[tuple[bool, bool]]] = {}
     for own, other in zip(ours, theirs, strict=True):
         if own.digest != other.digest:
             raise ValueError("the two were tested on other texts, so they cannot be paired; train both anew")
         # Seeds may draw other test texts, which still overlap: each text is known by its own hash.
         names = own.texts or other.texts or [f"{own.digest} {i}" for i in range(len(own.is_correct))]
         for name, is_right, is_theirs in zip(names, own.is_correct, other.is_correct, strict=True):
-            of_texts.setdefault(name, []).append(float(is_right) - float(is_theirs))
-    return np.array([sum(seeds) / len(seeds) for seeds in of_texts.values()])
+            of_texts.setdefault(name, []).append((is_right, is_theirs))
+    return np.array([np.mean(seeds, axis=0) for seeds in of_texts.values()])
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

@@ -62,3 +62,48 @@ def test_little_is_said_of_little():
     assert math.isnan(none.mean)
     assert (none.low, none.count) == (None, 0)
     assert BootstrapMeans()["unknown"].count == 0
+
+
+def test_shares_that_are_all_equal_have_exact_ends():
+    right = means_of(torch.ones(10), torch.zeros(10), torch.full((10,), 0.5))
+    # (1 - r)^10 = 0.025.
+    assert (right.share("a").low, right.share("a").high) == (pytest.approx(0.6915, abs=1e-4), 1.0)
+    assert (right.share("b").low, right.share("b").high) == (0.0, pytest.approx(0.3085, abs=1e-4))
+    assert (right.share("c").low, right.share("c").high) == pytest.approx((0.3457, 0.6543), abs=1e-4)
+    assert right["a"].low == right["a"].high == 1.0, "a figure that is no share may well never vary"
+
+
+def test_exact_ends_hold_as_often_as_they_say():
+    """The truth is where ten right answers in a row are as unlikely as 2.5 %."""
+    low = means_of(torch.ones(10)).share("a").low
+    draws = np.random.default_rng(0).random((20_000, 10)) < low
+    assert draws.all(1).mean() == pytest.approx(0.025, abs=0.004)
+
+
+def test_shares_that_vary_are_resampled_like_any_figure():
+    values = (normal() > 0).double()
+    assert means_of(values).share("a") == means_of(values)["a"]
+
+
+def test_only_texts_with_a_value_count_towards_exact_ends():
+    found = means_of(torch.tensor([1.0, torch.nan] * 10)).share("a")
+    assert found == means_of(torch.ones(10)).share("a")
+
+
+def test_differences_and_ratios_of_equal_shares_have_the_ends_of_both():
+    means = means_of(torch.ones(10), torch.zeros(10), torch.ones(10))
+    unmet = 1 - 0.025 ** (1 / 10)
+    same, apart = means.difference("a", "c", of_shares=True), means.difference("a", "b", of_shares=True)
+    assert (same.mean, same.low, same.high) == pytest.approx((0, -unmet, unmet))
+    assert (apart.mean, apart.low, apart.high) == pytest.approx((1, 1 - 2 * unmet, 1))
+    ratio = means.ratio("a", "c", of_shares=True)
+    assert (ratio.mean, ratio.low, ratio.high) == pytest.approx((1, 1 - unmet, 1 / (1 - unmet)))
+    none = means.ratio("a", "b", of_shares=True)
+    assert math.isnan(none.mean)
+    assert (none.low, none.high) == (None, None)
+
+
+def test_a_model_beside_itself_may_differ_on_texts_that_were_not_met():
+    right = (normal(50) > 0).double()
+    found = means_of(right, right).difference("a", "b", of_shares=True)
+    assert (found.mean, found.low, found.high) == pytest.approx((0, -0.0711, 0.0711), abs=1e-4)

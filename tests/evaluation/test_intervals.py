@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 
-from splade.evaluation.intervals import mean_and_interval, paired_bootstrap, share_interval
+from splade.evaluation.intervals import ends_of_equal_values, mean_and_interval, paired_bootstrap, share_interval
 
 
 def test_students_interval_of_three_values():
@@ -32,7 +33,7 @@ def test_paired_bootstrap_sees_a_difference_that_unpaired_noise_would_hide():
     assert found.mean == pytest.approx(0.03)
     assert found.low > 0
     same = paired_bootstrap(list(map(bool, ours)), list(map(bool, ours)))
-    assert (same.mean, same.low, same.high) == (0, 0, 0)
+    assert (same.mean, same.low, same.high) == pytest.approx((0, -0.00918, 0.00918), abs=1e-5)
 
 
 def test_answers_to_different_texts_are_not_compared():
@@ -57,3 +58,26 @@ def test_a_share_over_fewer_than_two_texts_with_weight_has_no_interval():
     assert share_interval([1.0, 0.0], [2.0, 0.0]) == (None, None)
     assert share_interval([], []) == (None, None)
     assert share_interval([1.0, 0.0], [1.0, 1.0]) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("count", [2, 10, 500])
+def test_ends_of_equal_shares_are_those_of_clopper_and_pearson(count):
+    for right in (0, count):
+        exact = binomtest(right, count).proportion_ci(0.95, "exact")
+        assert ends_of_equal_values(right / count, count) == pytest.approx((exact.low, exact.high))
+
+
+def test_ends_of_equal_values_keep_within_what_there_can_be():
+    assert ends_of_equal_values(0.0, 10, least=-1.0) == pytest.approx((-0.3085, 0.3085), abs=1e-4)
+    assert ends_of_equal_values(-1.0, 10, least=-1.0) == pytest.approx((-1.0, -1.0 + 2 * 0.3085), abs=1e-4)
+    assert ends_of_equal_values(0.5, 10) == pytest.approx((0.5 - 0.1543, 0.5 + 0.1543), abs=1e-4)
+
+
+def test_a_share_that_is_the_same_in_every_text_still_has_an_interval():
+    assert share_interval([1.0, 2.0, 0.1] * 4, [1.0, 2.0, 0.1] * 4) == pytest.approx((0.7354, 1.0), abs=1e-4)
+    assert share_interval([0.0] * 12, [1.0, 2.0, 0.1] * 4) == pytest.approx((0.0, 0.2646), abs=1e-4)
+
+
+def test_one_text_has_a_difference_without_an_interval():
+    found = paired_bootstrap([True], [False])
+    assert (found.mean, found.low, found.high) == (1, None, None)

@@ -75,12 +75,18 @@ def erasure_figures(
 def erasure_of(figures: Figures, name: str, fractions: Sequence[float], control: str) -> Erasure:
     """All texts so far, of one explainer."""
     budgets = tuple(
-        ErasureBudget(fraction, *(figures.mean(name, f"{kind} {fraction}") for kind in KINDS)) for fraction in fractions
+        ErasureBudget(
+            fraction,
+            figures.mean(name, f"comprehensiveness {fraction}"),
+            figures.mean(name, f"sufficiency {fraction}"),
+            figures.share(name, f"flips {fraction}"),
+        )
+        for fraction in fractions
     )
     return Erasure(
         comprehensiveness=figures.mean(name, "comprehensiveness"),
         sufficiency=figures.mean(name, "sufficiency"),
-        flips=figures.mean(name, "flips"),
+        flips=figures.share(name, "flips"),
         advantage=figures.difference(name, control, "comprehensiveness"),
         between_seeds=figures.between_seeds(name, "comprehensiveness"),
         budgets=budgets,

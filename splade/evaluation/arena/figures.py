@@ -38,13 +38,17 @@ class Figures:
         """Over texts."""
         return self.means[_key(name, figure)]
 
+    def share(self, name: str, figure: str) -> Interval:
+        """Over texts, of a figure that lies between 0 and 1."""
+        return self.means.share(_key(name, figure))
+
     def ratio(self, name: str, top: str, bottom: str) -> Interval:
         """One figure as a share of another, over all texts together."""
         return self.means.ratio(_key(name, top), _key(name, bottom))
 
-    def difference(self, name: str, control: str, figure: str) -> Interval:
+    def difference(self, name: str, control: str, figure: str, *, of_shares: bool = False) -> Interval:
         """How much one explainer is above another, paired by text."""
-        return self.means.difference(_key(name, figure), _key(control, figure))
+        return self.means.difference(_key(name, figure), _key(control, figure), of_shares=of_shares)
 
     def between_seeds(self, name: str, figure: str) -> Interval | None:
         """The means of each seed, and Student's interval over seeds; None where no seed matters."""

@@ -64,10 +64,10 @@ class PlausibilityGround:
         of = self.figures
         return {
             name: PlausibilityScores(
-                auprc=of.mean(name, "auprc"),
-                token_f1=of.mean(name, "token F1"),
-                iou_f1=of.mean(name, "IOU F1"),
-                advantage=of.difference(name, self.control, "auprc"),
+                auprc=of.share(name, "auprc"),
+                token_f1=of.share(name, "token F1"),
+                iou_f1=of.share(name, "IOU F1"),
+                advantage=of.difference(name, self.control, "auprc", of_shares=True),
                 between_seeds=of.between_seeds(name, "auprc"),
             )
             for name in of.seeds

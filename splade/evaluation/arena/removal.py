@@ -73,7 +73,7 @@ class RemovalGround:
                 self.figures.ratio(name, "error", "effects"),
                 self.figures.mean(name, "spearman"),
                 self.figures.mean(name, "kendall"),
-                self.figures.mean(name, "top word"),
+                self.figures.share(name, "top word"),
                 erasure_of(self.figures, name, self.fractions, self.control),
             )
             for name in self.figures.seeds
