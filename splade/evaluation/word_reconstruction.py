@@ -6,10 +6,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 from splade.circuits.sparse_code import SparseCode
+from splade.data.lots import rows_by_lot
 from splade.evaluation.code_probe import code_matrix
 
 PENALTIES = (0.1, 1.0, 10.0, 100.0)
 """Ridge penalties to choose from, on every fifth of the texts for fitting."""
+FITTED_AT_MOST = 5000
+"""Texts for fitting, drawn by lot from more: memory grows with their square, to 200 MB a matrix here, time faster."""
 
 
 def rebuild_from_words(
@@ -21,7 +24,8 @@ def rebuild_from_words(
     best linear one. Solved among texts, not words: `s_held s_fit' (s_fit s_fit' + penalty)^-1 (states - mean) + mean`,
     words counted from their means too, so that the intercept is free.
     """
-    words, target = code_matrix(fit), states.double().numpy()
+    drawn = rows_by_lot(len(fit), FITTED_AT_MOST, seed=0)
+    words, target = code_matrix(fit)[drawn], states[drawn].double().numpy()
     kernel, cross = ((code @ words.T).toarray() for code in (words, code_matrix(held)))
     chooses = np.arange(len(target)) % 5 == 0
 

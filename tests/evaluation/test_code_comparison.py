@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from splade.circuits.sparse_code import SparseCode
+from splade.evaluation import word_reconstruction
 from splade.evaluation.code_comparison import LabelledCodes, compare_codes
 from splade.evaluation.code_probe import CodeProbe, code_matrix, fit_probe
 from splade.evaluation.document_states import document_states, first_state, mean_state
@@ -85,6 +86,21 @@ def test_words_rebuild_states_that_are_linear_in_them_and_no_others():
     noise, penalty = rebuild_from_words(fit, torch.randn(300, 4, dtype=torch.float64), held)
     assert float(noise.var(0).mean()) < 0.2
     assert penalty == 100.0
+
+
+def test_the_decoder_of_words_is_fitted_on_a_bounded_number_of_texts_by_lot(monkeypatch):
+    sizes, solve = [], np.linalg.solve
+    monkeypatch.setattr(np.linalg, "solve", lambda square, target: sizes.append(len(square)) or solve(square, target))
+    monkeypatch.setattr(word_reconstruction, "FITTED_AT_MOST", 100)
+    fit, held = codes(400, seed=0).code, codes(80, seed=1).code
+    weights = torch.randn(6, 4, dtype=torch.float64)
+    states = fit.dense() @ weights
+    # The first texts tell of nothing: whoever fits on them alone rebuilds nothing.
+    states[:100] = 0
+    found, _ = rebuild_from_words(fit, states, held)
+    assert max(sizes) == 100
+    target = held.dense() @ weights
+    assert float((found * target).sum() / (found.norm() * target.norm())) > 0.9
 
 
 def test_the_intercept_costs_words_nothing():
