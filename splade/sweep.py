@@ -15,12 +15,13 @@ from typing import NamedTuple
 from splade.config.schema import ExperimentConfig
 from splade.files import write_text
 from splade.pipelines.measuring import is_begun, measure_run
+from splade.pipelines.scoring import read_decisions
 from splade.pipelines.variants import with_changes
 from splade.pipelines.yardsticks import measured_baselines, read_baselines
 from splade.report.frontier import Frontier, FrontierPoint, frontier_svg
 from splade.report.run_figures import RunFigures
-from splade.runs import Watchers
-from splade.training.run_folder import BASELINES
+from splade.runs import Watchers, seed_folders
+from splade.training.run_folder import BASELINES, DECISIONS
 from splade.training.settings import TrainingConfig
 
 ACTIVE_WORDS = "training.active_target"
@@ -42,9 +43,11 @@ class Planned:
 
 
 class Yardsticks(NamedTuple):
-    """Accuracies by name, and the number of test texts they are on."""
+    """Accuracies by name, and the test texts they are on."""
 
     texts: int
+    digest: str | None
+    """Of the texts and their labels; None in files of before it was kept."""
     accuracy: dict[str, float]
 
 
@@ -104,7 +107,7 @@ def run_sweep(
         watchers.on_note(f"point {number} of {len(points)}: {key} {point.value}, in {point.folder}")
         figures = measure_run(point.config, names_texts, device, watchers)
         found = (*frontier.points, FrontierPoint(value=point.value, **asdict(figures)))
-        frontier = replace(frontier, points=found, yardsticks=_comparable(yardsticks, found))
+        frontier = replace(frontier, points=found, yardsticks=_comparable(yardsticks, points[:number], found))
         write_text(place / TABLE, frontier_csv(frontier))
         write_text(place / PICTURE, frontier_svg(frontier))
     if yardsticks and not frontier.yardsticks:
@@ -142,11 +145,26 @@ def _yardsticks(
         found = measured_baselines(config, device, watchers, anew=not resume)
     if found is None:
         return None
-    return Yardsticks(found["test_texts"], {name: scores["accuracy"] for name, scores in found["baselines"].items()})
+    accuracy = {name: scores["accuracy"] for name, scores in found["baselines"].items()}
+    return Yardsticks(found["test_texts"], found.get("test_digest"), accuracy)
 
 
-def _comparable(yardsticks: Yardsticks | None, points: Sequence[FrontierPoint]) -> dict[str, float]:
-    """Accuracies of the yardsticks, if they were measured on as many test texts as all the points."""
-    if yardsticks is None or any(point.texts != yardsticks.texts for point in points):
+def _comparable(
+    yardsticks: Yardsticks | None, planned: Sequence[Planned], points: Sequence[FrontierPoint]
+) -> dict[str, float]:
+    """Accuracies of the yardsticks, if they were measured on the test texts of all the points."""
+    if yardsticks is None:
         return {}
-    return yardsticks.accuracy
+    pairs = zip(planned, points, strict=True)
+    return yardsticks.accuracy if all(_is_on(yardsticks, one.config, point.texts) for one, point in pairs) else {}
+
+
+def _is_on(yardsticks: Yardsticks, config: ExperimentConfig, texts: int) -> bool:
+    """Whether the yardsticks were measured on an experiment's test texts: those of its first seed.
+
+    Where one of the two did not keep which texts those were, as many will do.
+    """
+    own = next(iter(seed_folders(config).values()))
+    if yardsticks.digest is None or not (own / DECISIONS).is_file():
+        return texts == yardsticks.texts
+    return read_decisions(own).digest == yardsticks.digest

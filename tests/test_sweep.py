@@ -115,16 +115,42 @@ def test_a_frontier_of_other_values_is_not_overwritten_unasked(config, work):
     assert "trained words-30" not in work.done
 
 
-def test_yardsticks_in_the_folder_are_shown_when_on_the_same_number_of_texts(config, work, tmp_path):
+def test_yardsticks_in_the_folder_are_shown_when_on_the_same_texts(config, work, tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "baselines.json").write_text(json.dumps(YARDSTICKS))
     assert run_sweep(config, ACTIVE_WORDS, (20,), device="cpu").yardsticks == {"TF-IDF": 0.2, "dense twin": 0.6}
     assert "dense twin" in (tmp_path / "out" / "frontier.svg").read_text()
-    (tmp_path / "out" / "baselines.json").write_text(json.dumps({**YARDSTICKS, "test_texts": 51}))
+    # As many, but others.
+    (tmp_path / "out" / "baselines.json").write_text(json.dumps({**YARDSTICKS, "test_digest": "others"}))
     notes = []
     again = run_sweep(config, ACTIVE_WORDS, (20,), device="cpu", resume=True, watchers=Watchers(on_note=notes.append))
     assert again.yardsticks == {}
     assert "other test texts" in notes[-1]
+    assert "baselines" not in work.done
+
+
+def test_yardsticks_and_runs_that_did_not_keep_their_texts_are_held_to_their_number(config, work, tmp_path):
+    place = tmp_path / "out"
+    run_sweep(config, ACTIVE_WORDS, (20,), device="cpu")
+    old = {key: value for key, value in YARDSTICKS.items() if key != "test_digest"}
+    for saved, is_shown in ((old, True), ({**old, "test_texts": 51}, False)):
+        (place / "baselines.json").write_text(json.dumps(saved))
+        assert bool(run_sweep(config, ACTIVE_WORDS, (20,), device="cpu", resume=True).yardsticks) == is_shown
+    (place / "words-20" / "decisions.json").unlink()
+    for texts in (50, 51):
+        (place / "baselines.json").write_text(json.dumps({**YARDSTICKS, "test_texts": texts}))
+        found = run_sweep(config, ACTIVE_WORDS, (20,), device="cpu", resume=True)
+        assert bool(found.yardsticks) == (texts == 50)
+    assert "baselines" not in work.done
+
+
+def test_one_point_on_other_texts_hides_the_yardsticks_for_good(config, work, tmp_path):
+    place = tmp_path / "out"
+    run_sweep(config, ACTIVE_WORDS, (20, 40), device="cpu")
+    own = place / "words-20" / "decisions.json"
+    own.write_text(json.dumps({**json.loads(own.read_text()), "test_digest": "others"}))
+    (place / "baselines.json").write_text(json.dumps(YARDSTICKS))
+    assert run_sweep(config, ACTIVE_WORDS, (20, 40), device="cpu", resume=True).yardsticks == {}
     assert "baselines" not in work.done
 
 
