@@ -243,7 +243,7 @@ class GECOController(Constraint):
 
 
 class CountConstraint(Constraint):
-    """Keeps the mean number of active words at a target: `mu * losses.active_surplus(open_prob, target)`.
+    """Keeps the mean number of active words at most at a target, by `mu * losses.active_surplus`; it opens none.
 
     Dual ascent on `(active - target) / target`, smoothed. `active` is a mean per text (or position), counted exactly,
     so neither the size of a batch nor the number of processes matters.

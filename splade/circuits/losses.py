@@ -111,14 +111,21 @@ def frequency_penalty(
     return (excess * under_active).sum() / under_active.sum().clamp(min=1)
 
 
-def active_surplus(open_prob: Float[Tensor, "N V"], target: float) -> Scalar:
-    """`mean count / target - 1`, the count being the smooth one: has a gradient, and is negative below the target."""
-    return open_prob.sum(-1).mean() / target - 1
-
-
 def active_count(is_open: Bool[Tensor, "N V"]) -> Scalar:
     """Mean number of open words per text or position, exactly: what is reported and constrained; no gradient."""
     return is_open.sum(-1).to(torch.float32).mean()
+
+
+def active_surplus(is_open: Bool[Tensor, "N V"], open_prob: Float[Tensor, "N V"], target: float) -> Scalar:
+    """`mean count / target - 1`, zero where no more words are open than wanted; its gradient is the smooth count's.
+
+    Counted exactly: with a wide kernel the smooth count of a large vocabulary is far above the target while next to
+    nothing is open, and would close that too. Reads the batch as a whole.
+
+    Example: 3 and 5 words open, target 2 -> 1
+    """
+    smooth = open_prob.sum(-1).mean()
+    return ((active_count(is_open) + smooth - smooth.detach()) / target - 1).relu()
 
 
 def own_words(excess: Float[Tensor, "N V"], own: Bool[Tensor, "N V"], margin: float) -> Scalar:

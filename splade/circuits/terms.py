@@ -375,7 +375,7 @@ class ActiveCount(Term):
 
     def forward(self, view: StepView) -> Scalar:
         target = ACTIVE_WORDS if self.config.target is None else self.config.target
-        return losses.active_surplus(view.gate.open_prob, target).relu()
+        return losses.active_surplus(view.is_open, view.gate.open_prob, target)
 
 
 class OwnWords(Term):

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from torch.nn.utils import parametrize
 
-from splade.circuits.losses import active_surplus
+from splade.circuits.losses import active_count, active_surplus
 from splade.circuits.objective import ObjectiveOutput
 from splade.circuits.terms import StepView
 from splade.data.batches import length_buckets
@@ -64,11 +64,12 @@ class Criterion(nn.Module):
             terms = {name: value.item() for name, value in asked.values.items()}
         if self.count is not None:
             # Nothing is asked of a batch that is below the target: the multiplier lags, and would push on.
-            surplus = active_surplus(encoded.gate.open_prob, self.settings.active_target).relu()
+            gate = encoded.gate
+            surplus = active_surplus(gate.gate_mask > 0.5, gate.open_prob, self.settings.active_target)
             loss = loss + self.count.multiplier * surplus
         if self.tutor is not None:
             loss = loss + self.tutor(encoded.states, logits, encoded.labels, self.settings.label_smoothing)
-        active = (encoded.sparse_vector.detach() > 0).sum(-1).float().mean()
+        active = active_count(encoded.sparse_vector > 0)
         return loss, PieceLoss(share, ce.item(), active.item(), terms)
 
     def cross_entropy(self, logits: Tensor, labels: Tensor) -> Tensor:
@@ -125,7 +126,7 @@ class Criterion(nn.Module):
             found = {name: value.item() for name, value in self.ask(model, encoded).values.items()}
             found["ce"] = self.cross_entropy(logits, encoded.labels).item()
             found["accuracy"] = (logits.argmax(-1) == encoded.labels).float().mean().item()
-            found["active_words"] = (encoded.sparse_vector > 0).sum(-1).float().mean().item()
+            found["active_words"] = active_count(encoded.sparse_vector > 0).item()
             for name, value in found.items():
                 sums[name] = sums.get(name, 0.0) + count * value
             samples += count

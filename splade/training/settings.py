@@ -22,8 +22,9 @@ class TrainingConfig(PartConfig):
     as memory allows."""
     gradient_accumulation_steps: int = Field(default=1, ge=1)
     """Batches per optimiser step. What is a mean over samples is the same as with a batch so much larger; the terms
-    `separation_cosine`, `df_flops`, `frequency` and `active_count`, the count constraint and the spread of the logits
-    see one batch at a time."""
+    `separation_cosine`, `df_flops`, `frequency` and `active_count`, the class means of `separation_contrastive`, the
+    balance `running_mean`, the count constraint, `joined_texts` and the spread of the logits see one batch at a
+    time."""
     learning_rate: PositiveFloat | None = 5e-5
     """Highest learning rate of the encoder; null finds one by a range test."""
     head_rate: PositiveFloat = 20.0
@@ -47,9 +48,10 @@ class TrainingConfig(PartConfig):
     calibrated_start: float | None = Field(default=None, gt=0)
     """Before training, shift the gate so that this many times `active_target` words are open; null does not."""
     active_target: PositiveFloat = 100.0
-    """Active words per text (per position when tagging) that the count constraint and a sparsity-aware tau aim at."""
+    """Active words per text (per position when tagging) that the count constraint allows at most, and beyond which a
+    sparsity-aware tau is relaxed."""
     count: CountConstraint.Config | None = None
-    """Hold the mean number of active words at `active_target`; null does not."""
+    """Keep the mean number of active words at most at `active_target`; null does not."""
     tutor: Tutor.Config | None = None
     """A plain classifier on the encoder's states that helps it learn, and is thrown away; null has none."""
     warmup_fraction: float = Field(default=0.2, ge=0, le=1)
@@ -65,7 +67,8 @@ class TrainingConfig(PartConfig):
     patience: int = Field(default=10, ge=1)
     """Epochs without improvement, after the warm-up, that end a run."""
     positions_per_step: int = Field(default=512, ge=1)
-    """When tagging, circuits are asked for at most at this many positions per step."""
+    """Samples of a step, drawn at random, that circuits are asked for at most: positions when tagging; texts, where a
+    step has more than so many."""
     checkpoint_minutes: PositiveFloat = 5.0
     """Minutes between checkpoints, from which an interrupted run goes on."""
 

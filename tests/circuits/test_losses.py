@@ -102,11 +102,17 @@ def test_frequency_penalty_pulls_log_thresholds_down_and_stops_at_the_floor():
     assert losses.frequency_penalty(log_theta.exp(), torch.zeros(4, dtype=torch.bool), 0.1).item() == 0
 
 
-def test_surplus_is_relative_to_the_target_and_signed():
-    open_prob = torch.full((3, 10), 0.5)
-    assert losses.active_surplus(open_prob, 4).item() == pytest.approx(0.25)
-    assert losses.active_surplus(open_prob, 10).item() == pytest.approx(-0.5)
-    assert losses.active_count(torch.tensor([[True, False], [True, True]])).item() == 1.5
+def test_surplus_is_that_of_the_exact_count_and_learns_through_the_smooth_one():
+    is_open = torch.tensor([[True] * 3 + [False] * 7, [True] * 5 + [False] * 5])
+    assert losses.active_count(is_open).item() == 4
+    for smooth in (0.01, 0.9):
+        open_prob = torch.full((2, 10), smooth, requires_grad=True)
+        surplus = losses.active_surplus(is_open, open_prob, 2)
+        surplus.backward()
+        assert surplus.item() == pytest.approx(1)
+        assert open_prob.grad is not None
+        assert open_prob.grad.unique().tolist() == pytest.approx([1 / 2 / 2])
+        assert losses.active_surplus(is_open, open_prob, 4).item() == 0
 
 
 def test_own_words_are_pulled_up_to_the_margin_and_no_further():
@@ -131,7 +137,6 @@ def _per_sample_losses():
         "hoyer": lambda r: losses.hoyer(attr[r]),
         "l1_l0": lambda r: losses.l1_l0(attr[r].relu()),
         "gate_l0": lambda r: losses.gate_l0(attr[r].sigmoid()),
-        "active_surplus": lambda r: losses.active_surplus(attr[r].sigmoid(), 3),
         "own_words": lambda r: losses.own_words(attr[r], is_open[r], 1.0),
     }
 

@@ -213,9 +213,23 @@ def test_the_frequency_penalty_is_silent_at_first():
     assert values[51] > 0
 
 
-def test_active_count_rests_below_its_target():
+@pytest.mark.parametrize("gate", ["drelu", "gated_jumprelu", "jumprelu"])
+def test_active_count_is_the_surplus_of_open_words_whatever_the_kernel_says(gate):
+    view = document_view(model(gate))
+    count = view.is_open.sum(-1).double().mean().item()
+    for factor, surplus in ((0.5, 1.0), (1.0, 0.0), (1.01, 0.0)):
+        term = ActiveCount.Config(target=factor * count).build(view.state.sparse_vector.shape[-1], 3)
+        assert term(view).item() == pytest.approx(surplus, abs=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["completeness_ce", "completeness_kl"])
+def test_the_circuit_is_that_of_the_label_in_training_and_of_the_decision_in_evaluation(kind):
     sae = model()
-    assert ActiveCount.Config(target=1000).build(len(sae.dimensions), 3)(document_view(sae)).item() == 0
+    view = document_view(sae)
+    wrong = dataclasses.replace(view, labels=(view.state.logits.argmax(-1) + 1) % 3)
+    trained, decided = (config(kind, of_prediction=it).build(len(sae.dimensions), 3) for it in (False, True))
+    assert trained(wrong).item() != pytest.approx(decided(wrong).item(), rel=1e-3)
+    assert trained.eval()(wrong).item() == decided(wrong).item() == decided.eval()(wrong).item()
 
 
 def test_own_words_says_what_it_misses():

@@ -1,0 +1,96 @@
+import dataclasses
+import math
+
+import pytest
+import torch
+
+from splade.circuits.terms import FrequencyPenalty
+from splade.data.batches import tokenise
+from splade.models.config import ModelConfig
+from splade.training.criterion import Criterion
+from splade.training.settings import TrainingConfig
+from splade.training.tasks import Documents
+from tests import tiny
+from tests.circuits import views
+from tests.tiny import BAD, GOOD
+
+GATES = ("drelu", "gated_jumprelu", "jumprelu")
+
+
+def documents(model):
+    return Documents(tokenise(model.tokenizer, GOOD + BAD, 16), torch.tensor([0] * 4 + [2] * 4))
+
+
+def criterion(model, **settings):
+    """What is asked of documents by settings that are the schema's but for these."""
+    return Criterion(model, "classify", TrainingConfig.model_validate(settings), (1, 1, 1)).train()
+
+
+def pull_of_the_count(gate, num_open, excess, others):
+    """How a count constraint at 8 words pulls on the logits of open words, and on all; and the smooth count."""
+    model = views.model(gate)
+    task = documents(model)
+    excesses = torch.full((8, len(model.dimensions)), others)
+    words = (~model.gate.closed).nonzero().flatten()[:num_open]
+    excesses[:, words] = excess
+    logits = (excesses + model.gate.thresholds().detach()).requires_grad_()
+    encoded = dataclasses.replace(task.encode(model, range(8)), gate=model.gate(logits))
+    assert (encoded.gate.gate_mask > 0.5).sum(-1).unique().tolist() == [num_open]
+    asked = criterion(model, active_target=8.0, count={})
+    loss, _ = asked.loss(model, encoded, share=1.0, is_constrained=False)
+    (pull,) = torch.autograd.grad(loss, logits, materialize_grads=True)
+    return pull[:, words], pull, encoded.gate.open_prob.sum(-1).mean()
+
+
+@pytest.mark.parametrize("gate", GATES)
+def test_the_count_constraint_closes_nothing_while_too_few_words_are_open(gate):
+    _, pull, smooth = pull_of_the_count(gate, num_open=4, excess=2.0, others=-0.5)
+    assert smooth > 8, "the many that are nearly open would be counted"
+    assert not pull.any()
+
+
+@pytest.mark.parametrize("gate", GATES)
+def test_the_count_constraint_closes_words_while_too_many_are_open(gate):
+    pull, _, smooth = pull_of_the_count(gate, num_open=12, excess=0.01, others=-20.0)
+    assert smooth < 8, "words that are barely open would hardly be counted"
+    assert (pull > 0).all()
+
+
+def test_rare_words_get_lower_thresholds_through_the_criterion():
+    model = views.model("jumprelu")
+    encoded = documents(model).encode(model, range(8))
+    terms = [{"kind": "frequency", "quiet_steps": 0, "least_frequency": 0.6, "lowest_threshold": 0.01}]
+    asked = criterion(model, objective={"terms": terms})
+    _, seen = asked.loss(model, encoded, share=1.0, is_constrained=True)
+    (pull,) = torch.autograd.grad(asked.ask(model, encoded).total, model.gate.log_theta)
+    share = (encoded.gate.gate_mask > 0.5).float().mean(0)
+    rare = (share > 0) & (share < 0.6)
+    assert 0 < rare.sum() < (share > 0).sum()
+    assert seen.terms["frequency"] == pytest.approx(math.log(0.5 / 0.01), rel=1e-5)
+    torch.testing.assert_close(pull, rare / rare.sum())
+
+
+def test_words_within_reach_that_stay_closed_are_candidates_for_a_lower_threshold():
+    parts = {"gate": {"kind": "jumprelu", "initial_threshold": 2.0}, "neighbourhood": {"words_per_token": 4}}
+    model = tiny.model(ModelConfig.model_validate(parts))
+    model.start_from_backbone()
+    encoded = documents(model).encode(model, range(8))
+    asked = criterion(model, objective={"terms": ["frequency"]})
+    asked.ask(model, encoded)
+    term = asked.objective.terms["frequency"]
+    assert isinstance(term, FrequencyPenalty)
+    opened = (encoded.gate.gate_mask > 0.5).any(0)
+    assert encoded.in_reach is not None
+    assert (encoded.in_reach & ~opened).any()
+    assert torch.equal(term.tracker.live_now, encoded.in_reach | opened)
+
+
+@pytest.mark.parametrize(("share", "most"), [(1.0, 5), (0.5, 2), (0.01, 1)])
+def test_circuits_are_asked_for_at_no_more_samples_than_the_settings_say(share, most):
+    model = views.model()
+    asked = criterion(model, objective={"terms": ["gate_l0"]}, positions_per_step=5)
+    seen = []
+    ask = asked.ask
+    asked.ask = lambda model, encoded, **others: seen.append(len(encoded.labels)) or ask(model, encoded, **others)
+    asked.loss(model, documents(model).encode(model, range(8)), share=share, is_constrained=True)
+    assert seen == [most]
