@@ -11,7 +11,6 @@ holds everything that changes, so that a run that was killed goes on bit for bit
 
 import functools
 import hashlib
-import json
 import logging
 import math
 import time
@@ -317,9 +316,12 @@ class Trainer:
 
     @functools.cached_property
     def data_digest(self) -> str:
-        """A hash of the texts that are learned from and validated on, as tokens, in order."""
-        tokens = [self.train.texts.ids, self.validation.texts.ids]
-        return hashlib.sha256(json.dumps(tokens).encode()).hexdigest()
+        """A hash of what is learned from and validated on, in order: tokens, labels or tags, and shapes."""
+        found = hashlib.sha256()
+        for task in (self.train, self.validation):
+            for part in task.content():
+                found.update(part)
+        return found.hexdigest()
 
     def state_dict(self) -> dict[str, Any]:
         """Everything that changes over a run."""

@@ -1,6 +1,7 @@
 """What there is to learn from: texts with a label each, or with a tag per word. The loop cannot tell them apart."""
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
@@ -59,6 +60,10 @@ class Task(Protocol):
     @property
     def head(self) -> str: ...
 
+    def content(self) -> Iterator[bytes]:
+        """All that is learned from, in order: the same bytes for the same data."""
+        ...
+
     def samples(self, rows: Sequence[int]) -> int:
         """How many samples the texts in these rows hold."""
         ...
@@ -75,6 +80,9 @@ class Documents:
     texts: TokenisedTexts
     labels: Int[Tensor, " T"]
     head: str = CLASSIFY
+
+    def content(self) -> Iterator[bytes]:
+        yield json.dumps([self.texts.ids, self.labels.tolist()]).encode()
 
     def samples(self, rows: Sequence[int]) -> int:
         return len(rows)
@@ -99,6 +107,11 @@ class Positions:
     head: str = TAG
     shapes: Callable[[Sequence[int]], Bool[Tensor, "B L S"]] | None = None
     """Which shapes the word at each position of some texts has, padded like them; for models with shape features."""
+
+    def content(self) -> Iterator[bytes]:
+        yield json.dumps([self.texts.ids, self.tags]).encode()
+        if self.shapes is not None:
+            yield from (self.shapes([row]).numpy().tobytes() for row in range(len(self.texts)))
 
     def samples(self, rows: Sequence[int]) -> int:
         return sum(tag != IGNORED for row in rows for tag in self.tags[row])

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -191,14 +192,39 @@ def test_a_checkpoint_is_due_by_the_clock():
     assert saved == list(range(1, 13))
 
 
-def test_other_data_is_not_resumed_on():
+@pytest.mark.parametrize("split", ["train", "validation"])
+@pytest.mark.parametrize("changed", ["texts", "labels"])
+def test_other_data_is_not_resumed_on(split, changed):
     trainer = recipe_trainer("anchored")
     trainer.prepare()
     state = trainer.state_dict()
     other = recipe_trainer("anchored")
-    other.train = documents(other.model, TEXTS[1:], LABELS[1:])
+    task = getattr(other, split)
+    labels = task.labels.tolist()
+    if changed == "texts":
+        other_task = documents(other.model, TEXTS[1 : 1 + len(labels)], labels[: len(TEXTS) - 1])
+    else:
+        other_task = replace(task, labels=torch.tensor([1, *labels[1:]]))
+    setattr(other, split, other_task)
     with pytest.raises(ValueError, match="the data is not what the run began with"):
         other.load_state_dict(state)
+
+
+def test_other_tags_and_other_shapes_are_other_data():
+    model = tiny.model()
+    texts = tokenise(model.tokenizer, GOOD, 16)
+    tags = [[IGNORED, *(0 for _ in ids[1:-1]), IGNORED] for ids in texts.ids]
+    shapes = [torch.zeros(1, len(ids), 3, dtype=torch.bool) for ids in texts.ids]
+    other_shapes = [*shapes[:2], ~shapes[2], shapes[3]]
+    tasks = [
+        Positions(texts, tags),
+        Positions(texts, [*tags[:-1], [IGNORED, 1, *tags[-1][2:]]]),
+        Positions(texts, tags, shapes=lambda rows: shapes[rows[0]]),
+        Positions(texts, tags, shapes=lambda rows: other_shapes[rows[0]]),
+    ]
+    digests = [Trainer(model, task, tasks[0], TrainingConfig()).data_digest for task in tasks]
+    assert len(set(digests)) == 4
+    assert digests[0] == Trainer(model, Positions(texts, tags), tasks[0], TrainingConfig()).data_digest
 
 
 def test_settings_are_written_into_terms_that_do_not_say_otherwise():
