@@ -223,7 +223,16 @@ def test_a_target_that_changes_nothing_is_refused(recipe):
     ids=["count", "calibrated_start", "controller", "term"],
 )
 def test_a_target_that_something_aims_at_is_swept(training):
-    assert len(plan(build_config({"recipe": "cis", "training": training}), ACTIVE_WORDS, (20, 40))) == 2
+    assert (
+        len(
+            plan(
+                build_config({"recipe": "cis", "model": {"gate": {"offset": True}}, "training": training}),
+                ACTIVE_WORDS,
+                (20, 40),
+            )
+        )
+        == 2
+    )
 
 
 def test_numbers_are_read_as_people_write_them():

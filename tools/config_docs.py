@@ -16,8 +16,8 @@ Made from the schema by `make docs`; do not edit by hand. An experiment file is 
 says (`recipe: anchored` unless it names another). An unknown key is refused, with a suggestion.
 
 Short names: `seed: 7` stands for `evaluation.seeds: [7]`, `training.pooling: max` for `model.pool: max`. A part may be
-named by its kind alone (`gate: drelu`) or with its fields (`gate: {kind: jumprelu, bandwidth: 0.2}`). The defaults
-below are the schema's; a recipe may set others.
+named by its kind alone (`pool: attention`) or with its fields (`gate: {kind: jumprelu, bandwidth: 0.2}`); fields left
+out are the recipe's if its part is of that kind. The defaults below are the schema's; a recipe may set others.
 
 ```yaml
 recipe: anchored

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Annotated, NamedTuple
 
 from jaxtyping import Float
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 from torch import Tensor, nn, stack
 
 from splade.circuits.balances import Balance, RunningMean, Sum, Uncertainty, Weighted
@@ -76,6 +76,12 @@ class Objective(nn.Module):
             if len(set(kinds)) < len(kinds):
                 raise ValueError(f"objective.terms {kinds} names a kind twice; keep one and raise its weight")
             return terms
+
+        @model_validator(mode="after")
+        def _adds_up(self) -> "Objective.Config":
+            # The balance refuses weights that it cannot take: now, and not when training begins.
+            self.balance.build([term.weight for term in self.terms])
+            return self
 
         def build(self, size: int, num_labels: int) -> "Objective":
             return Objective(self, size, num_labels)

@@ -59,18 +59,19 @@ def build_config(raw: Mapping[str, Any]) -> ExperimentConfig:
 
 
 def merge(defaults: Section, overrides: Section) -> Section:
-    """Overrides laid over defaults, section by section.
+    """Overrides laid over defaults, section by section; a part named by its kind alone is that part without fields.
 
-    Example: `{"gate": {"kind": "drelu", "offset": True}}` under `{"gate": "jumprelu"}` is `{"gate": "jumprelu"}`:
-    fields of one kind mean nothing to another.
+    Example: `{"gate": {"kind": "drelu", "offset": True}}` under `{"gate": "drelu"}` stays as it is, and under
+    `{"gate": "jumprelu"}` is `{"gate": {"kind": "jumprelu"}}`: fields of one kind mean nothing to another.
     """
     merged = dict(defaults)
     for key, value in overrides.items():
         default = merged.get(key)
-        if isinstance(default, dict) and isinstance(value, dict) and _same_kind(default, value):
-            merged[key] = merge(default, value)
+        given = {"kind": value} if isinstance(value, str) and isinstance(default, dict) and "kind" in default else value
+        if isinstance(default, dict) and isinstance(given, dict) and _same_kind(default, given):
+            merged[key] = merge(default, given)
         else:
-            merged[key] = value
+            merged[key] = given
     return merged
 
 
@@ -116,6 +117,9 @@ def _explain(error: ErrorDetails) -> str:
     if len(names) == 1:
         siblings = [*siblings, *SHORT_NAMES]
     place = ".".join(names)
+    if not place:
+        # What two sections say together; the message names both.
+        return error["msg"].removeprefix("Value error, ")
     match error["type"]:
         case "extra_forbidden":
             others = [name for name in siblings if name != names[-1]]

@@ -83,6 +83,16 @@ class Recipe(PartConfig):
     training: TrainingConfig
     """How it is trained."""
 
+    @model_validator(mode="after")
+    def _can_be_calibrated(self) -> "Recipe":
+        start, gate = self.training.calibrated_start, self.model.gate
+        if start is not None and not gate.offset:
+            raise ValueError(
+                f"training.calibrated_start {start} shifts the gate's offset, and model.gate {gate.kind!r} has none; "
+                f"set model.gate: {{kind: {gate.kind}, offset: true}}, or training.calibrated_start: null"
+            )
+        return self
+
 
 class ExperimentConfig(Recipe):
     """One experiment: a recipe with its overrides, the data, and where results go."""

@@ -22,6 +22,15 @@ vpe:
   num_senses: 3
 training:
   pooling: "attention"
+  target_accuracy: 0.9
+  sparsity_target: 0.2
+  warmup_fraction: 0.3
+  batch_size: null
+  gradient_accumulation_steps: 4
+  learning_rate: 3.0e-4
+mechanistic:
+  circuit_fraction: 0.25
+  sae_comparison: true
 """
 
 
@@ -36,6 +45,12 @@ def test_the_promised_keys_load():
     assert config.model.expander is not None
     assert config.model.expander.token_ids == (2924, 2143)
     assert config.model.expander.num_senses == 3
+    training = config.training
+    assert (training.target_accuracy, training.sparsity_target, training.warmup_fraction) == (0.9, 0.2, 0.3)
+    assert (training.batch_size, training.gradient_accumulation_steps, training.learning_rate) == (None, 4, 3e-4)
+    assert (config.mechanistic.circuit_fraction, config.mechanistic.sae_comparison) == (0.25, True)
+    several = parse_config(PROMISED.replace("seed: 7", "evaluation: {seeds: [7, 8]}"))
+    assert several.evaluation.seeds == (7, 8)
 
 
 def test_an_empty_file_is_the_default_recipe():
@@ -83,8 +98,16 @@ def test_an_override_of_the_same_kind_keeps_the_recipes_other_fields():
     assert gate.offset is True
 
 
+def test_a_bare_kind_that_is_the_recipes_keeps_the_recipes_fields():
+    training = parse_config("training: {optimiser: adamw, controller: relative_geco}\nmodel: {gate: jumprelu}")
+    assert training == parse_config("")
+    assert training.training.optimiser.model_dump()["schedule"] == "linear"
+    assert merge({"a": {"kind": "x", "p": 1}, "b": "x"}, {"a": "x", "b": "y"}) == {"a": {"kind": "x", "p": 1}, "b": "y"}
+    assert merge({"a": {"p": 1}}, {"a": "x"}) == {"a": "x"}, "a section without kinds has no short form"
+
+
 def test_a_part_of_another_kind_replaces_the_recipes_part_whole():
-    assert parse_config("model: {gate: drelu}").model.gate.model_dump() == {
+    assert parse_config("recipe: cajt\nmodel: {gate: drelu}").model.gate.model_dump() == {
         "kind": "drelu",
         "initial_threshold": 0.0,
         "offset": False,
@@ -127,6 +150,15 @@ def test_a_part_of_another_kind_replaces_the_recipes_part_whole():
         ("training: {max_epoch: 3}", r"training\.max_epoch is unknown; did you mean 'max_epochs'"),
         ("a: &x [1]\nb: *x", "aliases are not allowed"),
         ("model: " + "[" * 3000, "nested too deeply"),
+        (
+            "recipe: cajt\ntraining: {objective: {terms: [completeness_kl, {kind: gate_l0, weight: 0.5}]}}",
+            r"training\.objective is .*: balance 'sum' takes no weights, got \[1\.0, 0\.5\]; use balance 'weighted'",
+        ),
+        (
+            "model: {gate: drelu}",
+            r"^training\.calibrated_start 1\.0 shifts .* model\.gate 'drelu' has none; "
+            r"set model\.gate: \{kind: drelu, offset: true\}, or training\.calibrated_start: null \(here\.yaml\)",
+        ),
     ],
 )
 def test_a_slip_is_refused_with_place_and_remedy(text, message):
