@@ -55,6 +55,8 @@ class Fitted(NamedTuple):
     """Of the epoch that was kept."""
     tau_ce: float | None
     """Cross-entropy that the constrained phase had to keep; None when circuits were not asked for."""
+    multiplier: float
+    """lambda at the end: how much the cross-entropy counted by then."""
 
 
 def run_seeds(
@@ -146,4 +148,4 @@ def fit(
                 watchers.on_note(checkpoint.warning)
             trainer.load_state_dict(checkpoint.state)
         best = trainer.run()
-    return Fitted(best, trainer.geco.tau)
+    return Fitted(best, trainer.geco.tau, trainer.geco.multiplier)

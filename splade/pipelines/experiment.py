@@ -36,14 +36,17 @@ class TrainedRun:
     """Of the epoch that was kept."""
     tau_ce: float | None
     """Cross-entropy that the constrained phase had to keep; None when circuits were not asked for."""
+    multiplier: float
+    """lambda at the end: how much the cross-entropy counted by then."""
     seed: int
     seconds: float
     """Of all its parts, if it was interrupted."""
 
     def as_dict(self) -> dict[str, Any]:
         """The figures, as plain data."""
-        figures = {"seed": self.seed, "seconds": round(self.seconds, 1), "tau_ce": self.tau_ce}
-        return {**figures, "test": self.scores.as_dict(), "validation": asdict(self.validation)}
+        figures = {"seed": self.seed, "seconds": round(self.seconds, 1)}
+        constraint = {"tau_ce": self.tau_ce, "lambda": self.multiplier}
+        return {**figures, **constraint, "test": self.scores.as_dict(), "validation": asdict(self.validation)}
 
 
 def run_experiment(
@@ -91,7 +94,7 @@ def setup_and_train(
     set_seed(seed)
     model = LexicalSAE.from_backbone(config.model, {CLASSIFY: dataset.label_names}).to(resolve_device(device))
     train, validation = (documents(model, split) for split in (dataset.train, dataset.validation))
-    best, tau_ce = fit(model, train, validation, config.training, seed, folder, watchers)
+    fitted = fit(model, train, validation, config.training, seed, folder, watchers)
     scores = score(model, dataset.test, watchers.on_step)
     seconds = folder.seconds if folder else time.monotonic() - started
-    return TrainedRun(model, dataset, scores, best, tau_ce, seed, seconds)
+    return TrainedRun(model, dataset, scores, *fitted, seed, seconds)

@@ -7,6 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from splade.data.tagged_sentence import TaggedSentence
+from splade.report.constraint import constraint_rows
 from splade.report.printable import shown
 
 COLOURS = ("blue", "magenta", "green", "dark_orange3", "cyan", "red")
@@ -47,6 +48,7 @@ def tagger_figures(run: Mapping[str, Any]) -> tuple[str, list[tuple[str, str, st
         ("active words", f"{test['active_words']:.1f}", f"per position{shapes}; sparsity {test['sparsity']:.2%}"),
         ("identity error", f"{test['identity_error']:.0e}", "contributions and bias sum to the logit, per position"),
         ("seconds", f"{test['seconds']:.0f}", f"to tag {test['words']} words"),
+        *constraint_rows(run),
     ]
     if test["sentences_in_windows"]:
         rows.append(("in windows", str(test["sentences_in_windows"]), "sentences longer than the model reads at once"))

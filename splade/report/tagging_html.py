@@ -45,6 +45,8 @@ class RunParts:
     """What was trained on what."""
     seeds: Figures | None = None
     """The mean over several seeds."""
+    constraint: Sequence[tuple[str, str, str]] = ()
+    """Whether the cross-entropy was kept (`constraint_rows`)."""
     curves: Sequence[Picture] = ()
     """How training went."""
     shapes: Sequence[str] = ()

@@ -6,6 +6,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
+from splade.report.constraint import constraint_rows, seeds_constraint_rows
 from splade.report.printable import shown
 
 
@@ -24,6 +25,7 @@ def score_figures(run: dict[str, Any]) -> tuple[str, list[tuple[str, str, str]]]
         ("accuracy", f"{test['accuracy']:.1%}", f"always naming the commonest label: {test['majority']:.1%}"),
         ("active words", f"{test['active_words']:.0f}", "per text"),
         ("identity error", f"{test['identity_error']:.0e}", "contributions and bias sum to the logit"),
+        *constraint_rows(run),
     ]
     if test["texts_cut"]:
         rows.append(("texts cut", str(test["texts_cut"]), "longer than the model reads (model.max_length)"))
@@ -36,6 +38,7 @@ def mean_figures(results: dict[str, Any]) -> tuple[str, list[tuple[str, str, str
     rows = [
         ("accuracy", f"{accuracy['mean']:.1%}", f"95 % interval {accuracy['low']:.1%} to {accuracy['high']:.1%}"),
         ("active words", f"{active['mean']:.0f}", f"95 % interval {active['low']:.0f} to {active['high']:.0f}"),
+        *seeds_constraint_rows(results.get("runs", ())),
     ]
     return f"Mean of {accuracy['count']} seeds", rows
 

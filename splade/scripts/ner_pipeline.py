@@ -46,6 +46,7 @@ class TrainedTagger:
     validation: EpochScores
     """Of the epoch that was kept."""
     tau_ce: float | None
+    multiplier: float
     seed: int
     seconds: float
     """To train, and to tag the test split."""
@@ -66,6 +67,7 @@ def run_ner(
             "seed": seed,
             "seconds": round(run.seconds, 1),
             "tau_ce": run.tau_ce,
+            "lambda": run.multiplier,
             "tags": list(run.dataset.tag_names),
             "test": run.scores.as_dict(),
             "validation": asdict(run.validation),
@@ -107,10 +109,10 @@ def setup_and_train_tagger(
         positions(model.tokenizer, split, dataset.tag_names, model.max_length, model.shapes)
         for split in (dataset.train, dataset.validation)
     )
-    best, tau_ce = fit(model, train, validation, config.training, seed, folder, watchers)
+    fitted = fit(model, train, validation, config.training, seed, folder, watchers)
     scores = score_tagger(model, dataset.test, on_step=watchers.on_step)
     seconds = folder.seconds if folder else time.monotonic() - started
-    return TrainedTagger(model, dataset, scores, best, tau_ce, seed, seconds)
+    return TrainedTagger(model, dataset, scores, *fitted, seed, seconds)
 
 
 def run_dense_tagger(

@@ -17,6 +17,7 @@ from splade.models.lexical_sae import TAG, LexicalSAE
 from splade.models.persistence import from_pretrained
 from splade.pipelines.inputs import model_folder
 from splade.progress import OnStep, Step, silent
+from splade.report.constraint import constraint_rows
 from splade.report.entities_terminal import seeds_figures
 from splade.report.page import Figures
 from splade.report.tagging_html import RunParts, ShownSentence, tagging_page
@@ -79,6 +80,7 @@ def write_tagging_report(
         run=RunParts(
             about=files.about(),
             seeds=_seeds(run),
+            constraint=constraint_rows(results),
             curves=files.curves(),
             shapes=config.model.shapes.names if config.model.shapes else (),
             encoder_is_told=config.model.shapes is not None and config.model.shapes.in_encoder,

@@ -1,7 +1,8 @@
 """Which epoch to keep, and when to stop.
 
-Feasible epochs come first, among them the lowest circuit objective; without a feasible one, the lowest cross-entropy.
-Epochs of the warm-up are never chosen while there is another: they come from before circuits were asked for.
+Feasible epochs come first, among them the lowest circuit objective; without a feasible one, the lowest cross-entropy;
+reports then say that the constraint was not kept. Epochs of the warm-up are never chosen while there is another: they
+come from before circuits were asked for.
 """
 
 from dataclasses import asdict, dataclass

@@ -10,6 +10,7 @@ from splade.data import TextDataset, TextSplit
 from splade.mechanistic.attribution import worst_gap
 from splade.models.config import ModelConfig
 from splade.pipelines import require_same_labels, run_experiment, score
+from splade.report.constraint import constraint_rows
 from splade.runs import Watchers
 from splade.training import run_folder
 from splade.training.loop import Interrupted
@@ -65,6 +66,16 @@ def test_what_is_counted_does_not_depend_on_the_batch_size():
     counts = {score(tiny.model(), SPLIT, batch_size=size).active_words for size in (8, 32, 128)}
     assert len(counts) == 1
     assert counts.pop() > 1
+
+
+def test_a_run_that_cannot_keep_its_cross_entropy_says_so(settings, tmp_path):
+    training = {**settings["training"], "controller": {"kind": "relative_geco", "tau_ce": 1e-6}}
+    config = build_config({**settings, "output_dir": str(tmp_path / "run"), "training": training})
+    results = run_experiment(config, device="cpu")
+    ((_, value, why),) = constraint_rows(results)
+    assert value == "no"
+    assert results["lambda"] > 1
+    assert f"lambda ended at {results['lambda']:.3g}" in why
 
 
 def test_an_interrupted_run_takes_and_draws_what_an_uninterrupted_one_does(settings, tmp_path, monkeypatch):

@@ -9,6 +9,8 @@ from splade.config.load import build_config
 from splade.models.config import ModelConfig
 from splade.models.lexical_sae import TAG
 from splade.models.persistence import from_pretrained, save_pretrained
+from splade.report.constraint import constraint_rows
+from splade.report.entities_terminal import tagger_figures
 from splade.runs import Watchers
 from splade.scripts import run_ner as command
 from splade.scripts import tag as tag_command
@@ -85,6 +87,13 @@ def test_the_page_shows_entities_scores_and_reasons(finished):
     assert "is capitalised" in page
     assert "Why Bank is ORG" in page
     assert "<script" not in page
+
+
+def test_page_and_summary_say_whether_the_cross_entropy_was_kept(finished):
+    config, results = finished
+    ((name, value, _),) = constraint_rows(results)
+    assert (name, value) in [row[:2] for row in tagger_figures(results)[1]]
+    assert f"{name}: <strong>{value}</strong>" in (place_of(config) / "report.html").read_text()
 
 
 def test_report_shows_scores_by_type_curves_shapes_reasons_and_settings(finished, tmp_path):
