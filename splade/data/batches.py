@@ -64,7 +64,7 @@ def tokenise(tokenizer: PreTrainedTokenizerBase, texts: Sequence[Any], max_lengt
         if not isinstance(text, str):
             raise ValueError(f"text {row} is {type(text).__name__} {text!r}, not a string")
     if not texts:
-        return TokenisedTexts((), (), _pad_id(tokenizer))
+        return TokenisedTexts((), (), pad_id(tokenizer))
     # A lone surrogate is no character; the tokenizer would fail on it from inside.
     clean = [repair_text(text) for text in texts]
     encoded = tokenizer(
@@ -83,7 +83,7 @@ def tokenise(tokenizer: PreTrainedTokenizerBase, texts: Sequence[Any], max_lengt
             cut[row] += len(piece) - added
         else:
             ids[row] = list(piece)
-    return TokenisedTexts(tuple(ids), tuple(cut), _pad_id(tokenizer))
+    return TokenisedTexts(tuple(ids), tuple(cut), pad_id(tokenizer))
 
 
 def length_buckets(texts: TokenisedTexts, batch_size: int) -> Iterator[list[int]]:
@@ -103,5 +103,6 @@ def shuffled_buckets(texts: TokenisedTexts, batch_size: int, generator: np.rando
     return [batches[i] for i in generator.permutation(len(batches))]
 
 
-def _pad_id(tokenizer: PreTrainedTokenizerBase) -> int:
+def pad_id(tokenizer: PreTrainedTokenizerBase) -> int:
+    """The id that fills up rows; 0 for a tokenizer that has none, as masks hide it anyway."""
     return 0 if tokenizer.pad_token_id is None else int(tokenizer.pad_token_id)  # pyright: ignore[reportArgumentType]

@@ -17,6 +17,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from splade.data.batches import pad_id
 from splade.models.backbone import Backbone
 
 logger = logging.getLogger(__name__)
@@ -137,7 +138,7 @@ class PackedEncoder:
 
     @property
     def _pad_id(self) -> int:
-        return int(self.backbone.tokenizer.pad_token_id or 0)  # pyright: ignore[reportArgumentType]
+        return pad_id(self.backbone.tokenizer)
 
 
 def _first_position(encoder: nn.Module) -> int:

@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
-from splade.data.batches import TokenisedTexts
+from splade.data.batches import TokenisedTexts, pad_id
 from splade.models.backbone import Backbone
 from splade.training.lexical_text import Piece
 from splade.vocab import CONTINUATION, Vocabulary
@@ -62,7 +62,7 @@ def encode_positions(
     generator = torch.Generator().manual_seed(seed)
     prefix, suffix = _special_tokens_around(backbone.tokenizer)
     framed = TokenisedTexts(
-        tuple([*prefix, *piece, *suffix] for piece in pieces), (0,) * len(pieces), _pad_id(backbone)
+        tuple([*prefix, *piece, *suffix] for piece in pieces), (0,) * len(pieces), pad_id(backbone.tokenizer)
     )
     continues = torch.tensor([name.startswith(CONTINUATION) for name in vocabulary.names])
     ordinary = vocabulary.feature_mask.nonzero().flatten()
@@ -140,11 +140,6 @@ def _special_tokens_around(tokenizer: PreTrainedTokenizerBase) -> tuple[list[int
         if framed[start : start + len(plain)] == plain:
             return framed[:start], framed[start + len(plain) :]
     return [], []
-
-
-def _pad_id(backbone: Backbone) -> int:
-    padding = backbone.tokenizer.pad_token_id
-    return padding if isinstance(padding, int) else 0
 
 
 def _mask_id(backbone: Backbone) -> int:
