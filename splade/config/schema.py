@@ -35,10 +35,11 @@ class EvaluationConfig(PartConfig):
     """Seeds of the runs, one run each. `seed: 7` at the top of the file is short for
     `seeds: [7]`."""
     after_training: bool = True
-    """Whether a classifier is evaluated on its test texts when it is trained; false leaves that to
+    """Whether a model is evaluated on its test texts when it is trained; for a classifier, false leaves that to
     `lexical-sae evaluate`."""
     texts: int = Field(default=500, ge=0)
-    """Most test texts to evaluate on, drawn by lot; 0 takes all. Accuracy and active words are always those of all."""
+    """Most test texts to evaluate on, or sentences of a tagger, by lot; 0 takes all. Accuracy and active words are
+    always those of all."""
 
     @field_validator("seeds")
     @classmethod

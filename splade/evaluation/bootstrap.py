@@ -3,7 +3,8 @@
 A resample of a corpus gives every text a count. Drawn independently from a Poisson distribution of mean one, the counts
 need not know the other texts, so all resamples can be summed in one pass: memory depends on the number of figures, not
 on the number of texts. A text's counts follow from the seed and its place in the corpus alone. So batches do not
-matter, and figures of the same texts are resampled together: their differences and ratios are paired.
+matter, and figures of the same texts are resampled together: their differences and ratios are paired. What is given the
+same place, as the words of a sentence are, stands and falls together.
 
 Resamples of values that are all equal have no spread, though other texts may differ: ten right decisions out of ten are
 not "100 %, from 100 % to 100 %". For shares, which cannot leave 0 to 1, exact ends take their place (`share`).
@@ -36,24 +37,31 @@ class BootstrapMeans:
 
     def __init__(self, rounds: int = ROUNDS, seed: int = 0) -> None:
         self.rounds, self.seed = rounds, seed
-        # Per figure, its weighed sum, the sum of the weights, and the number of texts. Line 0 is the corpus itself.
+        # Per figure, its weighed sum, the sum of the weights, the number of values, and the first and last place that
+        # they came from. Line 0 is the corpus itself.
         self._totals: dict[str, Float[ndarray, " R"]] = {}
         self._weights: dict[str, Float[ndarray, " R"]] = {}
         self._counts: dict[str, int] = {}
+        self._places: dict[str, tuple[float, float]] = {}
 
     def update(self, rows: Sequence[int], figures: Mapping[str, Tensor]) -> None:
-        """Add one value per text and figure; a text whose value is NaN does not count for that figure."""
+        """Add one value per row and figure; a row whose value is NaN does not count for that figure."""
         if not figures:
             return
         values = np.stack([figure.detach().cpu().double().numpy() for figure in figures.values()], axis=1)
         assert values.shape == (len(rows), len(figures)), "one value per text and figure"
         is_known = ~np.isnan(values)
         weights = _text_weights(tuple(rows), self.rounds, self.seed)
+        places = np.asarray(rows, dtype=float)[:, None]
+        first = np.where(is_known, places, np.inf).min(0, initial=np.inf)
+        last = np.where(is_known, places, -np.inf).max(0, initial=-np.inf)
         totals, known = weights @ np.where(is_known, values, 0.0), weights @ is_known.astype(float)
         for i, name in enumerate(figures):
             self._totals[name] = self._totals.get(name, 0.0) + totals[:, i]
             self._weights[name] = self._weights.get(name, 0.0) + known[:, i]
             self._counts[name] = self._counts.get(name, 0) + int(is_known[:, i].sum())
+            low, high = self._places.get(name, (np.inf, -np.inf))
+            self._places[name] = min(low, float(first[i])), max(high, float(last[i]))
 
     def __getitem__(self, name: str) -> Interval:
         """The mean of a figure; without any text it has neither mean (NaN) nor ends."""
@@ -91,7 +99,9 @@ class BootstrapMeans:
         means = totals / np.where(weights == 0, np.nan, weights)
         found = combine(means)
         resampled = found[1:][np.isfinite(found[1:])]
-        if count < 2 or not len(resampled):
+        # Values of one place always come together: no resample differs from another.
+        are_several = all(low < high for low, high in (self._places[name] for name in names))
+        if not are_several or not len(resampled):
             return Interval(float(found[0]), None, None, count)
         if of_shares and np.ptp(resampled) < 1e-9:
             ends = [ends_of_equal_values(float(mean), count) for mean in means[0]]

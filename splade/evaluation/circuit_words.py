@@ -9,7 +9,7 @@ from torch import Tensor
 
 from splade.circuits.core import SparseCircuitState, circuit_mask
 from splade.circuits.sparse_code import SparseCode
-from splade.evaluation.collect import ReadBatch
+from splade.evaluation.collect import DecisionBatch
 from splade.mechanistic.exact import Head, Removal, WordSets, class_centred, leave_one_out, remove
 
 FRACTIONS = (0.01, 0.05, 0.1, 0.2, 0.5)
@@ -61,22 +61,22 @@ class Rankings:
 
     def __init__(self, head: Head, seed: int = 0, draws: int = RANDOM_DRAWS) -> None:
         self.head, self.seed, self.draws = head, seed, draws
-        self._batch: ReadBatch | None = None
+        self._batch: DecisionBatch | None = None
         self._orders: dict[str, list[Tensor]] = {}
         self._removals: Removal | None = None
 
-    def orders(self, batch: ReadBatch) -> dict[str, list[Tensor]]:
+    def orders(self, batch: DecisionBatch) -> dict[str, list[Tensor]]:
         """The orders of a batch's words by name: one each, `random` several."""
         self._look_at(batch)
         return self._orders
 
-    def removals(self, batch: ReadBatch) -> Removal:
+    def removals(self, batch: DecisionBatch) -> Removal:
         """The exact effect of removing each active word alone, in the order of the code."""
         self._look_at(batch)
         assert self._removals is not None
         return self._removals
 
-    def _look_at(self, batch: ReadBatch) -> None:
+    def _look_at(self, batch: DecisionBatch) -> None:
         if batch is self._batch:
             return
         state = batch.state
@@ -90,12 +90,12 @@ class Rankings:
         self._batch = batch
 
 
-def speaks_for_predicted(batch: ReadBatch) -> Float[Tensor, " K"]:
+def speaks_for_predicted(batch: DecisionBatch) -> Float[Tensor, " K"]:
     """Class-centred contribution of every active word to the predicted class of its text."""
     return batch.contributions.gather(1, batch.predicted[batch.state.code.rows, None]).squeeze(1)
 
 
-def random_scores(batch: ReadBatch, seed: list[int]) -> Float[Tensor, " K"]:
+def random_scores(batch: DecisionBatch, seed: list[int]) -> Float[Tensor, " K"]:
     """A random number per active word; a text's numbers do not depend on the texts it is read with."""
     code = batch.state.code
     drawn = [

@@ -27,17 +27,19 @@ BATCHES_SORTED_TOGETHER = 32
 
 
 @dataclass(frozen=True)
-class ReadBatch:
-    """Some texts and what the model said of them."""
+class DecisionBatch:
+    """Some decisions with their circuits, whatever they are about: texts, or words of sentences."""
 
     rows: tuple[int, ...]
-    """Place of each text in the corpus."""
-    texts: tuple[str, ...]
-    token_ids: tuple[list[int], ...]
-    """Without padding."""
+    """Place of each in the corpus."""
     classes: Int[Tensor, " B"]
-    """The class that each text counts under: its label where labels were given, otherwise the predicted class."""
+    """The class that each counts under: its label where labels were given, otherwise the predicted class."""
     state: SparseCircuitState
+
+    @property
+    def drawn_with(self) -> tuple[int, ...]:
+        """What each stands and falls with when a corpus is drawn anew: of texts, the text itself."""
+        return self.rows
 
     @cached_property
     def predicted(self) -> Int[Tensor, " B"]:
@@ -51,7 +53,7 @@ class ReadBatch:
 
     @cached_property
     def own_contributions(self) -> Float[Tensor, " K"]:
-        """Contribution of every active word to the class that its text counts under."""
+        """Contribution of every active word to the class that its decision counts under."""
         return self.contributions.gather(1, self.classes[self.state.code.rows, None]).squeeze(1)
 
     @cached_property
@@ -59,6 +61,15 @@ class ReadBatch:
         """Class-centred `W_eff` of every active word: what it would contribute at a strength of one."""
         code = self.state.code
         return contributions_per_class(replace(self.state, code=replace(code, values=torch.ones_like(code.values))))
+
+
+@dataclass(frozen=True)
+class ReadBatch(DecisionBatch):
+    """Some texts and what the model said of them."""
+
+    texts: tuple[str, ...]
+    token_ids: tuple[list[int], ...]
+    """Without padding."""
 
 
 @runtime_checkable
@@ -129,7 +140,7 @@ def _read(model: LexicalSAE, numbered: Sequence[tuple[int, str]], labels: Sequen
     tokens = tokenise(model.tokenizer, texts, model.max_length)
     state = read_batch(model, tokens.batch(range(len(texts))))
     classes = state.logits.argmax(-1) if labels is None else _labels_of(rows, labels, labels_of(model))
-    return ReadBatch(rows, texts, tokens.ids, classes.to(state.logits.device), state)
+    return ReadBatch(rows, classes.to(state.logits.device), state, texts, tokens.ids)
 
 
 def _labels_of(rows: Sequence[int], labels: Sequence[Any], names: Sequence[str]) -> Int[Tensor, " B"]:

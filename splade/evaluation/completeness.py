@@ -21,7 +21,7 @@ from splade.evaluation.circuit_words import (
     select_circuit,
     speaks_for_predicted,
 )
-from splade.evaluation.collect import ReadBatch
+from splade.evaluation.collect import DecisionBatch
 from splade.evaluation.intervals import Interval
 from splade.mechanistic.exact import Head
 
@@ -77,7 +77,7 @@ class CompletenessCollector:
         self.means = BootstrapMeans(seed=seed)
         self._predicted: set[int] = set()
 
-    def update(self, batch: ReadBatch) -> None:
+    def update(self, batch: DecisionBatch) -> None:
         """Measure the circuits of a batch, whose classes are the true ones."""
         code, scores = batch.state.code, speaks_for_predicted(batch)
         drawn = [random_scores(batch, [self.seed, draw]) for draw in range(RANDOM_DRAWS)]
@@ -104,7 +104,7 @@ class CompletenessCollector:
             figures |= _named(f"{fraction} random", control)
             for label in range(len(self.labels)):
                 figures[f"{fraction} class {label}"] = own["agreement"].masked_fill(batch.predicted != label, torch.nan)
-        self.means.update(batch.rows, figures)
+        self.means.update(batch.drawn_with, figures)
 
     def result(self) -> CompletenessResult:
         """All circuits so far."""
@@ -113,7 +113,7 @@ class CompletenessCollector:
         )
 
     def _remaining(
-        self, batch: ReadBatch, logits: Float[Tensor, "B C"], empty: Float[Tensor, "B C"]
+        self, batch: DecisionBatch, logits: Float[Tensor, "B C"], empty: Float[Tensor, "B C"]
     ) -> dict[str, Float[Tensor, " B"]]:
         full, left = batch.state.logits.log_softmax(-1), logits.log_softmax(-1)
         predicted: Int[Tensor, " B"] = logits.argmax(-1)

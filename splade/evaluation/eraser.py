@@ -18,7 +18,7 @@ from torch import Tensor
 
 from splade.evaluation.bootstrap import BootstrapMeans
 from splade.evaluation.circuit_words import FRACTIONS, Rankings, logits_of_only, logits_without, select_circuit
-from splade.evaluation.collect import ReadBatch
+from splade.evaluation.collect import DecisionBatch
 from splade.evaluation.intervals import Interval
 
 REFERENCE = "DeYoung et al. 2020, arXiv:1911.03429"
@@ -59,7 +59,7 @@ class EraserCollector:
         self.rankings, self.fractions = rankings, tuple(fractions)
         self.means = BootstrapMeans(seed=seed)
 
-    def update(self, batch: ReadBatch) -> None:
+    def update(self, batch: DecisionBatch) -> None:
         """Measure a batch in every order."""
         figures: dict[str, Tensor] = {}
         for name, orders in self.rankings.orders(batch).items():
@@ -68,14 +68,14 @@ class EraserCollector:
                 figures[f"{name} {fraction} c"], figures[f"{name} {fraction} s"] = lost.unbind(-1)
             for kind in "cs":
                 figures[f"{name} {kind}"] = torch.stack([figures[f"{name} {f} {kind}"] for f in self.fractions]).mean(0)
-        self.means.update(batch.rows, figures)
+        self.means.update(batch.drawn_with, figures)
 
     def result(self) -> EraserResult:
         """All orders so far."""
         orders = {name: self._scores(name) for name in Rankings.NAMES}
         return EraserResult(orders, self.means.difference("direct c", "random c"))
 
-    def _lost(self, batch: ReadBatch, scores: Float[Tensor, " K"], fraction: float) -> Float[Tensor, "B 2"]:
+    def _lost(self, batch: DecisionBatch, scores: Float[Tensor, " K"], fraction: float) -> Float[Tensor, "B 2"]:
         """Probability of the predicted class lost without the words, and with nothing else."""
         head, state = self.rankings.head, batch.state
         chosen = select_circuit(state.code, scores, fraction)

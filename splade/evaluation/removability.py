@@ -13,7 +13,7 @@ from torch import Tensor
 
 from splade.evaluation.bootstrap import BootstrapMeans
 from splade.evaluation.circuit_words import Rankings, logits_without
-from splade.evaluation.collect import ReadBatch
+from splade.evaluation.collect import DecisionBatch
 from splade.evaluation.intervals import Interval
 from splade.mechanistic.exact import strongest
 
@@ -46,7 +46,7 @@ class RemovabilityCollector:
         self.rankings, self.counts = rankings, tuple(counts)
         self.means = BootstrapMeans(seed=seed)
 
-    def update(self, batch: ReadBatch) -> None:
+    def update(self, batch: DecisionBatch) -> None:
         """Remove words of a batch in every order."""
         code = batch.state.code
         everything = torch.ones_like(code.ids, dtype=torch.bool)
@@ -55,7 +55,7 @@ class RemovabilityCollector:
             for count in self.counts:
                 flips = [self._flips(batch, strongest(code, scores, count)) for scores in orders]
                 figures[f"{name} {count}"] = torch.stack(flips).mean(0)
-        self.means.update(batch.rows, figures)
+        self.means.update(batch.drawn_with, figures)
 
     def result(self) -> RemovabilityResult:
         """All flips so far."""
@@ -69,6 +69,6 @@ class RemovabilityCollector:
         )
         return RemovabilityResult(removed, self.means.share("everything"))
 
-    def _flips(self, batch: ReadBatch, chosen: Tensor) -> Float[Tensor, " B"]:
+    def _flips(self, batch: DecisionBatch, chosen: Tensor) -> Float[Tensor, " B"]:
         left = logits_without(self.rankings.head, batch.state, chosen)
         return (left.argmax(-1) != batch.predicted).to(left.dtype)

@@ -18,7 +18,7 @@ from torch import Tensor
 from splade.circuits.losses import separation_cosine
 from splade.evaluation.bootstrap import BootstrapMeans
 from splade.evaluation.circuit_words import select_circuit, speaks_for_predicted
-from splade.evaluation.collect import ReadBatch
+from splade.evaluation.collect import DecisionBatch
 from splade.evaluation.intervals import Interval
 
 GROUPS = 10
@@ -56,11 +56,11 @@ class SeparationCollector:
         self._added = [0] * num_labels
         self._random = random.Random(seed)
 
-    def update(self, batch: ReadBatch) -> None:
+    def update(self, batch: DecisionBatch) -> None:
         """Add the circuits of a batch."""
         code, scores = batch.state.code, speaks_for_predicted(batch)
         rows, ids, sizes = code.rows.cpu(), code.ids.cpu(), scores.abs().float().cpu()
-        classes, group = batch.predicted.cpu(), torch.tensor(batch.rows) % GROUPS
+        classes, group = batch.predicted.cpu(), torch.tensor(batch.drawn_with) % GROUPS
         by_lot = torch.tensor([np.random.default_rng([self.seed, 2, r]).integers(len(self._drawn)) for r in batch.rows])
         self.sums.index_put_((group[rows], classes[rows], ids), sizes, accumulate=True)
         self.counts.index_put_((group, classes), torch.ones(len(classes)), accumulate=True)
@@ -70,7 +70,7 @@ class SeparationCollector:
         circuits = [frozenset(ids[here][chosen[here]].tolist()) for here in (code.text(i) for i in range(len(code)))]
         overlaps = [self._compare(*pair) for pair in zip(classes.tolist(), circuits, strict=True)]
         within, across = torch.tensor(overlaps, dtype=torch.float64).unbind(1)
-        self.means.update(batch.rows, {"within": within, "across": across})
+        self.means.update(batch.drawn_with, {"within": within, "across": across})
 
     def result(self) -> SeparationResult:
         """The separation so far."""

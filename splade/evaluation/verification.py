@@ -13,7 +13,7 @@ from torch import Tensor
 
 from splade.evaluation.bootstrap import BootstrapMeans
 from splade.evaluation.circuit_words import Rankings, speaks_for_predicted
-from splade.evaluation.collect import ReadBatch
+from splade.evaluation.collect import DecisionBatch
 from splade.evaluation.intervals import Interval
 from splade.mechanistic.attribution import code_identity_error, worst_gap
 from splade.mechanistic.exact import class_centred
@@ -51,7 +51,7 @@ class VerificationCollector:
         self.worst, self.worst_gap, self.worst_text, self.beyond = -1.0, 0.0, -1, 0
 
     @torch.no_grad()
-    def update(self, batch: ReadBatch) -> None:
+    def update(self, batch: DecisionBatch) -> None:
         """Check the identity and compare contributions with effects."""
         errors = code_identity_error(batch.state)
         at = int(errors.argmax())
@@ -71,7 +71,7 @@ class VerificationCollector:
             "error": _per_text(batch, (direct - effects).abs()),
             "effects": _per_text(batch, effects.abs()),
         }
-        self.means.update(batch.rows, figures)
+        self.means.update(batch.drawn_with, figures)
 
     def result(self) -> Verification:
         """All checks so far."""
@@ -86,11 +86,11 @@ class VerificationCollector:
         )
 
 
-def _per_text(batch: ReadBatch, values: Float[Tensor, " K"]) -> Float[Tensor, " B"]:
+def _per_text(batch: DecisionBatch, values: Float[Tensor, " K"]) -> Float[Tensor, " B"]:
     return values.new_zeros(len(batch.rows)).index_add_(0, batch.state.code.rows, values)
 
 
-def _centred_gap(batch: ReadBatch) -> Float[Tensor, " B"]:
+def _centred_gap(batch: DecisionBatch) -> Float[Tensor, " B"]:
     """Gap between each class-centred logit and its centred contributions and bias, the greatest over classes."""
     state = batch.state
     rest = state.logits - state.b_eff

@@ -44,17 +44,7 @@ def decision_rows(found: Data) -> Rows:
 
 def truth_rows(found: Data) -> Rows:
     """Whether contributions sum to the logit, and what removal shows of them."""
-    check, masking = found["verification"], found["masking"]
-    beyond = check["texts_beyond_tolerance"]
-    rows = [
-        (
-            "sums to the logit",
-            "in every text" if not beyond else f"not in {beyond} texts",
-            f"worst gap {check['worst_relative_error']:.0e} of the contributions; 1e-05 is allowed",
-        ),
-        ("same sign", share_text(check["same_sign"]), "of words push the way that their removal shows"),
-        ("off by", share_text(check["effect_error"]), "of its size, a contribution from the effect of removal"),
-    ]
+    rows, masking = check_rows(found["verification"], "in", "text"), found["masking"]
     if masking is not None:
         half = masking["masked"][-1]
         rows.append(
@@ -66,6 +56,20 @@ def truth_rows(found: Data) -> Rows:
             )
         )
     return rows
+
+
+def check_rows(check: Data, at: str, what: str) -> Rows:
+    """The identity and how far contributions are from effects, "in" texts or "at" words."""
+    beyond = check["texts_beyond_tolerance"]
+    return [
+        (
+            "sums to the logit",
+            f"{at} every {what}" if not beyond else f"not {at} {beyond} {what}s",
+            f"worst gap {check['worst_relative_error']:.0e} of the contributions; 1e-05 is allowed",
+        ),
+        ("same sign", share_text(check["same_sign"]), "of words push the way that their removal shows"),
+        ("off by", share_text(check["effect_error"]), "of its size, a contribution from the effect of removal"),
+    ]
 
 
 def circuit_rows(completeness: Data) -> Rows:
@@ -114,12 +118,7 @@ def word_rows(found: Data) -> Rows:
             f"of the ten top words after harmless edits; another text shares {_mean_share(other['top_words'])}",
         ),
     ]
-    if separation["cosine"] is not None:
-        chance = separation["cosine_by_chance"]
-        beside = "" if chance is None else f"; classes by lot: {chance:.2f}"
-        rows.append(("separation", number_text(separation["cosine"], 2), f"of the classes' words, 0 to 1{beside}"))
-    if separation["jaccard"] is not None:
-        rows.append(("overlap", number_text(separation["jaccard"], 2), "of circuits within a class minus across"))
+    rows += separation_rows(separation, "class", "classes")
     if found["probes"] is not None:
         probes = found["probes"]
         words = ", ".join(f"{one['label']}: {one['word']}" for one in probes["classes"][:4])
@@ -128,6 +127,18 @@ def word_rows(found: Data) -> Rows:
         remark = f"loss; {probes['base_loss']:.3f} without{gain} ({shown(words)})"
         rows.append(("best single word", f"{probes['loss']:.3f}", remark))
     rows.append(("cost of the gate", number_text(downstream["delta"], 3), "of cross-entropy; negative where it helps"))
+    return rows
+
+
+def separation_rows(separation: Data, kind: str, kinds: str) -> Rows:
+    """How far apart the words of classes, or of tags, are; nothing of fewer than two."""
+    rows: Rows = []
+    if separation["cosine"] is not None:
+        chance = separation["cosine_by_chance"]
+        beside = "" if chance is None else f"; {kinds} by lot: {chance:.2f}"
+        rows.append(("separation", number_text(separation["cosine"], 2), f"of the {kinds}' words, 0 to 1{beside}"))
+    if separation["jaccard"] is not None:
+        rows.append(("overlap", number_text(separation["jaccard"], 2), f"of circuits within a {kind} minus across"))
     return rows
 
 

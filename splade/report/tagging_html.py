@@ -47,6 +47,8 @@ class RunParts:
     """The mean over several seeds."""
     constraint: Sequence[tuple[str, str, str]] = ()
     """Whether the cross-entropy was kept (`constraint_rows`)."""
+    evaluation: Sequence[Figures] = ()
+    """Whether its explanations are true, beside controls."""
     curves: Sequence[Picture] = ()
     """How training went."""
     shapes: Sequence[str] = ()

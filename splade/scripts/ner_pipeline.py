@@ -3,7 +3,8 @@
 1. Sentences are read, aligned to tokens and, where the settings ask for it, described by shape features.
 2. `Trainer` trains on positions, with the official validation split where there is one.
 3. The best weights tag the test split; scores, curve and lexicons go to `results.json`.
-4. When all seeds are done, `report.html` is written from what they left.
+4. When all seeds are done, the saved models' explanations are tested (`evaluation.json`). By then the runs are safe.
+5. `report.html` is written from what is there.
 """
 
 import time
@@ -24,10 +25,11 @@ from splade.models.persistence import from_pretrained, save_pretrained
 from splade.pipelines.inputs import require_same_experiment
 from splade.progress import OnStep, silent
 from splade.runs import Watchers, fit, run_seeds
-from splade.scripts.ner_report import BASELINES, TWIN, folder_of_run, load_sentences, write_tagging_report
+from splade.scripts.ner_evaluation import evaluate_taggers
+from splade.scripts.ner_report import TWIN, folder_of_run, load_sentences, write_tagging_report
 from splade.training.dense_tagger import dense_tagger_twin
 from splade.training.fine_tuning import DENSE_RATES
-from splade.training.run_folder import MODEL, RunFolder, write_json
+from splade.training.run_folder import BASELINES, EVALUATION, MODEL, RunFolder, write_json
 from splade.training.stopping import EpochScores
 from splade.training.tagging import positions
 
@@ -55,11 +57,16 @@ class TrainedTagger:
 def run_ner(
     config: ExperimentConfig, *, resume: bool = False, device: str = "auto", watchers: Watchers = Watchers()
 ) -> dict[str, Any]:
-    """Train a tagger with every seed and return what `results.json` of `output_dir` then says (`run_seeds`)."""
+    """Train a tagger with every seed and return what `results.json` of `output_dir` then says (`run_seeds`).
+
+    Then every seed's explanations are tested (`evaluate_taggers`), unless `evaluation.after_training` is off.
+    """
 
     def run_seed(seed: int, folder: RunFolder) -> dict[str, Any]:
         run = setup_and_train_tagger(config, device, watchers, seed=seed, folder=folder)
         save_pretrained(run.model, folder.model)
+        # That of before would be of a model which is gone.
+        (folder.path / EVALUATION).unlink(missing_ok=True)
         sentences = run.dataset.test.tokens[:LEXICON_SENTENCES]
         lexicons = entity_lexicons(run.model, sentences, on_step=watchers.on_step)
         return {
@@ -76,6 +83,8 @@ def run_ner(
 
     figures = ("f1", "token_accuracy", "active_words", "identity_error")
     results = run_seeds(config, run_seed, figures, resume=resume, watchers=watchers)
+    if config.evaluation.after_training:
+        evaluate_taggers(config, device, watchers)
     _leave_report(Path(config.output_dir), watchers)
     return results
 

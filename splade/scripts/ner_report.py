@@ -20,12 +20,13 @@ from splade.progress import OnStep, Step, silent
 from splade.report.constraint import constraint_rows
 from splade.report.entities_terminal import seeds_figures
 from splade.report.page import Figures
+from splade.report.tagging_evaluation import tagging_evaluation_figures
 from splade.report.tagging_html import RunParts, ShownSentence, tagging_page
 from splade.scripts.report import SHOWN_AT_MOST, choose_rows, spread_rows
 from splade.scripts.report_files import RunFiles
-from splade.training.run_folder import CONFIG, MODEL, REPORT, RESULTS
+from splade.training.run_folder import BASELINES, CONFIG, EVALUATION, MODEL, REPORT, RESULTS
 
-BASELINES, TWIN = "baselines.json", "dense twin"
+TWIN = "dense twin"
 EXAMPLES = 12
 LOOKED_AT = 400
 """Test sentences among which examples are looked for."""
@@ -81,6 +82,7 @@ def write_tagging_report(
             about=files.about(),
             seeds=_seeds(run),
             constraint=constraint_rows(results),
+            evaluation=_evaluation(files),
             curves=files.curves(),
             shapes=config.model.shapes.names if config.model.shapes else (),
             encoder_is_told=config.model.shapes is not None and config.model.shapes.in_encoder,
@@ -124,6 +126,16 @@ def _seeds(run: Path) -> Figures | None:
     """The mean over seeds, where there are several."""
     results = json.loads((run / RESULTS).read_text(encoding="utf-8")) if (run / RESULTS).is_file() else {}
     return Figures(*seeds_figures(results["mean"])) if "mean" in results else None
+
+
+def _evaluation(files: RunFiles) -> Sequence[Figures]:
+    """Whether explanations are true, of several seeds those of the first."""
+    remedy = "`python -m splade.scripts.run_ner --resume` measures it where evaluation.after_training is on"
+
+    def figures(text: str) -> list[Figures]:
+        return [Figures(heading, rows) for heading, rows in tagging_evaluation_figures(json.loads(text))]
+
+    return files.read(files.own / EVALUATION, figures, remedy) or ()
 
 
 def _twin(text: str) -> list[tuple[str, float]]:

@@ -58,7 +58,9 @@ def ner(
 
 def _train(config: "ExperimentConfig", device: str, *, resume: bool) -> None:
     from splade.report.entities_terminal import caps_table, seeds_figures, tagger_figures, types_table
+    from splade.report.tagging_evaluation import tagging_evaluation_figures
     from splade.report.terminal import figures_table
+    from splade.scripts.ner_evaluation import saved_evaluations
     from splade.scripts.ner_pipeline import run_ner
 
     console.print(Text(f"{config.experiment_name}: {config.data.dataset_name} with {config.model.name}", style="bold"))
@@ -68,6 +70,12 @@ def _train(config: "ExperimentConfig", device: str, *, resume: bool) -> None:
         console.print(figures_table(*tagger_figures(run)))
         console.print(types_table(run["test"]))
         console.print(caps_table(run["test"]))
+    for seed, own in saved_evaluations(config).items():
+        console.print(
+            Text(f"Seed {seed}, on {own['sentences']} test sentences, 95 % intervals over them", style="bold")
+        )
+        for heading, rows in tagging_evaluation_figures(own):
+            console.print(figures_table(heading, rows))
     if "mean" in results:
         console.print(figures_table(*seeds_figures(results["mean"])))
     console.print(Text(f"everything is in {config.output_dir}; open report.html in a browser", style="dim"))

@@ -24,7 +24,7 @@ def read_batch(head, vectors, classes=None, rows=None) -> ReadBatch:
         state = head.read(SparseCode.from_dense(vectors))
     classes = state.logits.argmax(-1) if classes is None else torch.tensor(classes)
     rows = tuple(range(len(vectors)) if rows is None else rows)
-    return ReadBatch(rows, tuple(f"text {row}" for row in rows), tuple([row] for row in rows), classes, state)
+    return ReadBatch(rows, classes, state, tuple(f"text {row}" for row in rows), tuple([row] for row in rows))
 
 
 def relu_head(word_vectors, class_weights, hidden_bias=None, class_bias=None) -> ReluHead:

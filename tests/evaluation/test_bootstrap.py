@@ -107,3 +107,22 @@ def test_a_model_beside_itself_may_differ_on_texts_that_were_not_met():
     right = (normal(50) > 0).double()
     found = means_of(right, right).difference("a", "b", of_shares=True)
     assert (found.mean, found.low, found.high) == pytest.approx((0, -0.0711, 0.0711), abs=1e-4)
+
+
+def test_values_of_one_place_stand_and_fall_together():
+    values = normal(100).repeat_interleave(4)
+    together, apart = BootstrapMeans(), BootstrapMeans()
+    together.update([row // 4 for row in range(400)], {"a": values})
+    apart.update(range(400), {"a": values})
+    four_times, once = together["a"], means_of(values[::4])["a"]
+    assert (four_times.mean, four_times.low, four_times.high) == pytest.approx((once.mean, once.low, once.high))
+    assert four_times.count == 400
+    assert four_times.high - four_times.low > 1.5 * (apart["a"].high - apart["a"].low)
+
+
+def test_many_values_of_one_place_have_no_interval():
+    means = BootstrapMeans()
+    means.update([3, 3, 3], {"a": torch.tensor([1.0, 2.0, 6.0])})
+    assert (means["a"].mean, means["a"].low, means["a"].count) == (3.0, None, 3)
+    means.update([4], {"a": torch.tensor([3.0])})
+    assert means["a"].low is not None

@@ -42,6 +42,7 @@ def test_whatever_a_run_holds_is_shown_and_nothing_of_it_is_interpreted():
     run = RunParts(
         about=NASTY,
         seeds=Figures("Mean of 2 seeds", [("entity F1", "90%", NASTY)]),
+        evaluation=[Figures("Are its explanations true?", [("same sign", "97%", NASTY)])],
         curves=[picture],
         shapes=["all caps"],
         documents={NASTY: f"key: {NASTY}\x1b[31m"},
@@ -52,13 +53,21 @@ def test_whatever_a_run_holds_is_shown_and_nothing_of_it_is_interpreted():
     ]
     shown = [ShownSentence(SAID, [explanation()], GOLD)]
     page = tagging_page(NASTY, shown, ["LOC", NASTY], notes=[NASTY], test=TEST, lexicons=lexicons, run=run)
-    assert sections(page) == ["training", "shapes", "settings", "missing"]
+    assert sections(page) == ["faithfulness", "training", "shapes", "settings", "missing"]
     assert "encoder is told" not in page
     assert "encoder is told" in tagging_page("Names", shown, ["LOC"], run=replace(run, encoder_is_told=True))
     assert NASTY not in page
     assert "<script" not in page
     assert "\x1b" not in page
-    for told in ("66.67%", "Mean of 2 seeds", "two letters or more", "Missed:", picture.address):
+    for told in (
+        "66.67%",
+        "Mean of 2 seeds",
+        "Are its explanations true?",
+        "97%",
+        "two letters or more",
+        "Missed:",
+        picture.address,
+    ):
         assert told in page
 
 

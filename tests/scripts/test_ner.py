@@ -102,6 +102,7 @@ def test_report_shows_scores_by_type_curves_shapes_reasons_and_settings(finished
     page = written.read_text()
     assert missing == [line for line in missing if "baselines.json" in line]
     assert re.findall(r'<section id="(\w+)">', page) == [
+        "faithfulness",
         "training",
         "shapes",
         "settings",
@@ -192,8 +193,45 @@ def test_a_model_of_other_data_is_not_compared_and_nothing_is_trained(finished, 
         run_dense_tagger(other, "cpu", rates=(1e-2,))
 
 
+def test_a_tagger_is_asked_whether_its_explanations_are_true(finished):
+    config, results = finished
+    found = json.loads((place_of(config) / "evaluation.json").read_text())
+    assert found["sentences"] == results["test"]["sentences"] == 24
+    everything, entities = found["all_words"], found["entities"]
+    assert everything["words"] == results["test"]["words"]
+    assert entities["words"] == results["test"]["types"]["ORG"]["predicted"]
+    # Capitals alone make a name: with its words and shapes a word is one, and without them it is not.
+    rate = entities["removability"]["removed"][-1]["orders"]
+    assert rate["direct"]["mean"] >= rate["random"]["mean"]
+    assert entities["removability"]["everything"]["mean"] == 1
+    assert entities["completeness"]["empty"]["agreement"]["mean"] == 0
+    page = (place_of(config) / "report.html").read_text()
+    assert f"On {entities['words']} words tagged as part of an entity" in page
+    assert "random words:" in page
+
+
+def test_a_finished_run_is_evaluated_on_resume_and_not_where_it_is_not_wanted(finished, tmp_path):
+    config, _ = finished
+    shutil.copytree(place_of(config), tmp_path / "run")
+    path = tmp_path / "run" / "evaluation.json"
+    before = json.loads(path.read_text())
+    path.unlink()
+    wanted = config.evaluation.model_copy(update={"after_training": False, "texts": 5})
+    few = config.model_copy(update={"output_dir": str(tmp_path / "run"), "evaluation": wanted})
+    run_ner(few, resume=True, device="cpu")
+    assert not path.exists()
+    assert "There is no evaluation.json" in (tmp_path / "run" / "report.html").read_text()
+    wanted = wanted.model_copy(update={"after_training": True})
+    run_ner(few.model_copy(update={"evaluation": wanted}), resume=True, device="cpu")
+    after = json.loads(path.read_text())
+    assert after["sentences"] == 5
+    assert after["all_words"]["words"] < before["all_words"]["words"]
+
+
 def test_the_command_prints_the_scores(place, finished, tmp_path, capsys, monkeypatch):
-    _, results = finished
+    config, results = finished
+    (tmp_path / "out").mkdir()
+    shutil.copy(place_of(config) / "evaluation.json", tmp_path / "out")
     monkeypatch.setattr("splade.scripts.ner_pipeline.run_ner", lambda *_, **__: results)
     file = tmp_path / "a.yaml"
     file.write_text(f"data: {{dataset_name: '{place}'}}\n")
@@ -202,6 +240,8 @@ def test_the_command_prints_the_scores(place, finished, tmp_path, capsys, monkey
     assert "entity F1" in printed
     assert "100.00%" in printed
     assert "at most k words" in printed
+    assert "Seed 0, on 24 test sentences" in printed
+    assert "Tags that change" in printed
 
 
 @pytest.fixture(scope="module")
