@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from splade.config.schema import ExperimentConfig
+from splade.evaluation.arena.cost import with_peak
 from splade.evaluation.intervals import mean_and_interval
 from splade.models.lexical_sae import LexicalSAE
 from splade.progress import OnStep, Step, silent
@@ -116,13 +117,15 @@ def _in_folder(
             watchers.on_note(f"seed {seed} is finished: {folder.results}")
             return json.loads(folder.results.read_text(encoding="utf-8"))
         try:
-            found = run_seed(seed, folder)
+            found, megabytes = with_peak(lambda: run_seed(seed, folder))
         except BaseException:
             # A misspelt data set must not occupy the folder.
             if not folder.has_begun:
                 folder.withdraw()
             raise
-        results = {"experiment_name": config.experiment_name, **found}
+        # Of a run that was interrupted, that of its last part.
+        peak = None if megabytes is None else round(megabytes)
+        results = {"experiment_name": config.experiment_name, **found, "peak_megabytes": peak}
         # Last: a run with results is finished.
         folder.write_json(RESULTS, results)
         folder.drop_checkpoints()

@@ -95,7 +95,13 @@ def _yardsticks(found: dict[str, Any], first: ExperimentConfig) -> tuple[Compare
         return paired_difference([Decisions(found["test_digest"], tuple(is_correct))] * len(bases), bases)
 
     return tuple(
-        ComparedYardstick(name, scores["accuracy"], scores.get("seconds"), paired(scores["is_correct"]))
+        ComparedYardstick(
+            name,
+            scores["accuracy"],
+            scores.get("seconds"),
+            paired(scores["is_correct"]),
+            scores.get("peak_megabytes"),
+        )
         for name, scores in found["baselines"].items()
     )
 

@@ -44,6 +44,9 @@ def measure_run(config: ExperimentConfig, names_texts: int, device: str, watcher
         neighbourhood=scores["neighbourhood"]["share"],
         **_circuits(config),
         seconds=float(sum(run["seconds"] for run in runs)),
+        peak_megabytes=max(
+            (run["peak_megabytes"] for run in runs if run.get("peak_megabytes") is not None), default=None
+        ),
         texts=runs[0]["test"]["texts"],
         folder=place.name,
     )

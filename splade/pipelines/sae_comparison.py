@@ -14,6 +14,7 @@ import torch
 
 from splade.circuits.sparse_code import SparseCode
 from splade.data import TextDataset
+from splade.evaluation.arena.cost import with_cost
 from splade.evaluation.circuit_words import Rankings
 from splade.evaluation.code_comparison import CodeScores, LabelledCodes, compare_codes
 from splade.evaluation.collect import collect, read_corpus
@@ -67,8 +68,9 @@ def compare_with_saes(
 
     codes = [scores("words", fit_words, held_words, rebuilt)]
     active = max(1.0, float(fit_words.counts.double().mean()))
+    costs = {}
     for name, fitter in FITTERS.items():
-        sae = fitter(fit_states, active, settings, on_step)
+        sae, costs[name] = with_cost(lambda fitter=fitter: fitter(fit_states, active, settings, on_step))
         fit, held = (SparseCode.from_dense(sae.encode(states)) for states in (fit_states, held_states))
         codes.append(scores(name, fit, held, sae(held_states)))
     dense = scores("state", SparseCode.from_dense(fit_states), SparseCode.from_dense(held_states), held_states)
@@ -81,6 +83,7 @@ def compare_with_saes(
         "width": held_states.shape[1],
         "settings": settings.model_dump(mode="json"),
         "codes": [code.as_dict() for code in codes],
+        "fitting": costs,
         "dense": asdict(dense.accuracy),
         "model": asdict(own.result()),
     }

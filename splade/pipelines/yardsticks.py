@@ -1,7 +1,6 @@
 """The yardsticks of an experiment on its own rows, in `baselines.json`: the dense twin, and TF-IDF as the floor."""
 
 import json
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 from splade.config.schema import ExperimentConfig
 from splade.data import TextDataset
 from splade.device import resolve_device
+from splade.evaluation.arena.cost import with_cost
 from splade.evaluation.intervals import paired_bootstrap
 from splade.models.persistence import from_pretrained
 from splade.pipelines.inputs import digest, load_data, model_folder, require_same_experiment, require_same_labels
@@ -106,10 +106,9 @@ def read_baselines(path: Path) -> dict[str, Any]:
 
 
 def _timed(measure: Callable[[], BaselineScores]) -> dict[str, Any]:
-    """A yardstick's scores with the seconds they took, all settings that were tried included."""
-    started = time.monotonic()
-    scores = asdict(measure())
-    return {**scores, "seconds": round(time.monotonic() - started, 1)}
+    """A yardstick's scores with the seconds and the memory they took, all settings that were tried included."""
+    scores, cost = with_cost(measure)
+    return {**asdict(scores), **cost}
 
 
 def _comparison(

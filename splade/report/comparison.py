@@ -13,7 +13,10 @@ LIMITS = (
     "p is that of the exact sign test, times what all comparisons of the table together need (Holm).",
     "Words enough: share of texts that keep their label when only the strongest tenth of their active words is left; "
     "beside it, as many random words.",
+    "Minutes are those of all seeds together, for the yardsticks of all settings that were tried; peak MB is how much "
+    "the process's memory rose at most, for one seed or for all settings.",
 )
+COST = ("minutes", "peak MB")
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,7 @@ class ComparedYardstick:
     accuracy: float
     seconds: float | None
     difference: Difference
+    peak_megabytes: float | None = None
 
 
 @dataclass(frozen=True)
@@ -86,7 +90,7 @@ def comparison_page(comparison: Comparison) -> TablesPage:
 def _figures_table(comparison: Comparison) -> FigureTable:
     first = comparison.runs[0].name
     paired = (f"against {first}", "p", "won : lost") if comparison.is_paired else ("test texts",)
-    rest = ("active words", "words enough", "random", "delete test", "follow test", "function words", "minutes")
+    rest = ("active words", "words enough", "random", "delete test", "follow test", "function words", *COST)
     rows = [_run_cells(run, is_paired=comparison.is_paired) for run in comparison.runs]
     rows += [_yardstick_cells(one, len(rest)) for one in comparison.yardsticks]
     return FigureTable(comparison.title, ("", "accuracy", *paired, *rest), rows)
@@ -96,14 +100,14 @@ def _run_cells(run: ComparedRun, *, is_paired: bool) -> tuple[str, ...]:
     own = run.figures
     shares = (own.circuit, own.random_circuit, own.delete, own.follow, own.function_words)
     beside = _difference_cells(run.difference) if is_paired else (f"{own.texts:,}",)
-    words = f"{own.active_words:.1f}"
-    return (run.name, accuracy_text(own), *beside, words, *map(percent, shares), _minutes(own.seconds))
+    words, cost = f"{own.active_words:.1f}", _cost_cells(own.seconds, own.peak_megabytes)
+    return (run.name, accuracy_text(own), *beside, words, *map(percent, shares), *cost)
 
 
 def _yardstick_cells(yardstick: ComparedYardstick, columns: int) -> tuple[str, ...]:
-    without_words = [""] * (columns - 1)
-    difference = _difference_cells(yardstick.difference)
-    return (yardstick.name, percent(yardstick.accuracy), *difference, *without_words, _minutes(yardstick.seconds))
+    without_words, difference = [""] * (columns - len(COST)), _difference_cells(yardstick.difference)
+    cost = _cost_cells(yardstick.seconds, yardstick.peak_megabytes)
+    return (yardstick.name, percent(yardstick.accuracy), *difference, *without_words, *cost)
 
 
 def _difference_cells(difference: Difference | None) -> tuple[str, str, str]:
@@ -114,8 +118,8 @@ def _difference_cells(difference: Difference | None) -> tuple[str, str, str]:
     return f"{difference.mean:+.1%}{ends}", f"{p:.2g}", f"{difference.won} : {difference.lost}"
 
 
-def _minutes(seconds: float | None) -> str:
-    return "" if seconds is None else f"{seconds / 60:.1f}"
+def _cost_cells(seconds: float | None, megabytes: float | None) -> tuple[str, str]:
+    return "" if seconds is None else f"{seconds / 60:.1f}", "" if megabytes is None else f"{megabytes:,.0f}"
 
 
 def _changes_text(changes: Mapping[str, Any]) -> str:

@@ -25,6 +25,8 @@ class RunFigures:
     """The same with as many random words."""
     seconds: float
     """Time to train, all seeds together."""
+    peak_megabytes: float | None = None
+    """Memory that the run of a seed took at its peak, the most of all seeds; None if not measured."""
     texts: int
     """Test texts."""
     folder: str

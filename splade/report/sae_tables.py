@@ -27,10 +27,12 @@ def sae_page(results: Mapping[str, Any]) -> TablesPage:
             number_text(code["active"], 1),
             f"{code['features_used']:,} of {code['features']:,}",
             share_text(code["accuracy"]),
+            *_cost_cells(results.get("fitting", {}).get(code["name"], {})),
         )
         for code in codes
     ]
-    rows.append(("hidden state itself", "100.0%", str(results["width"]), NOT_MEASURED, share_text(results["dense"])))
+    read = share_text(results["dense"])
+    rows.append(("hidden state itself", "100.0%", str(results["width"]), NOT_MEASURED, read, *_cost_cells({})))
     removals = [(code["name"], share_text(code["top_effect"]), *_flip_cells(code["flips"])) for code in codes]
     headings = [heading for n in counts for heading in (f"top {n}", f"random {n}")]
     return TablesPage(
@@ -42,9 +44,18 @@ def sae_page(results: Mapping[str, Any]) -> TablesPage:
         tables=[
             FigureTable(
                 "What the codes hold",
-                ("code", "variance rebuilt", "active per text", "features used", "probe accuracy"),
+                (
+                    "code",
+                    "variance rebuilt",
+                    "active per text",
+                    "features used",
+                    "probe accuracy",
+                    "seconds",
+                    "peak MB",
+                ),
                 rows,
-                "A linear probe reads the label from each code; on the hidden state it shows what there is to read.",
+                "A linear probe reads the label from each code; on the hidden state it shows what there is to read. "
+                "Seconds and memory are those of fitting the dictionary.",
             ),
             FigureTable(
                 "What removing features does to the probe's decision",
@@ -63,6 +74,12 @@ def sae_page(results: Mapping[str, Any]) -> TablesPage:
         ],
         limits=LIMITS,
     )
+
+
+def _cost_cells(cost: Mapping[str, Any]) -> tuple[str, str]:
+    values = cost.get("seconds"), cost.get("peak_megabytes")
+    seconds, megabytes = (NOT_MEASURED if value is None else f"{value:,.0f}" for value in values)
+    return seconds, megabytes
 
 
 def _flip_cells(flips: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -53,8 +53,15 @@ def baseline_figures(found: dict[str, Any]) -> tuple[str, list[tuple[str, str, s
         note = f"chosen on validation: {baseline['setting']}"
         if difference:
             note += f"; model {difference['mean']:+.1%} ({difference['low']:+.1%} to {difference['high']:+.1%})"
-        rows.append((name, f"{baseline['accuracy']:.1%}", note))
+        rows.append((name, f"{baseline['accuracy']:.1%}", note + _cost_text(baseline)))
     return f"On {found['test_texts']} test texts", rows
+
+
+def _cost_text(measured: dict[str, Any]) -> str:
+    """What a yardstick took, all its settings together; nothing of what older files do not say."""
+    seconds, megabytes = measured.get("seconds"), measured.get("peak_megabytes")
+    time = "" if seconds is None else f"; {seconds / 60:.1f} minutes"
+    return time + ("" if megabytes is None else f", {megabytes:,.0f} MB at the peak")
 
 
 def name_figures(title: str, scores: dict[str, Any]) -> tuple[str, list[tuple[str, str, str]]]:

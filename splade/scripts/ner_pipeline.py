@@ -16,6 +16,7 @@ from typing import Any
 from splade.config.schema import ExperimentConfig
 from splade.data import TaggedDataset
 from splade.device import resolve_device, set_seed
+from splade.evaluation.arena.cost import with_cost
 from splade.evaluation.entities import score_entities
 from splade.evaluation.intervals import paired_bootstrap
 from splade.evaluation.ner import TaggerScores, score_tagger
@@ -141,18 +142,20 @@ def run_dense_tagger(
         require_same_experiment(config, run)
     seed, place = config.evaluation.seeds[0], Path(config.output_dir)
     dataset = load_sentences(config, seed)
-    twin = dense_tagger_twin(
-        dataset,
-        config.model.name,
-        lambda gold, predicted: score_entities(gold, predicted).overall.f1,
-        shapes=config.model.shapes,
-        epochs=config.training.planned_epochs(len(dataset.train)),
-        batch_size=config.training.effective_batch,
-        max_length=config.model.max_length,
-        rates=rates,
-        seed=seed,
-        device=device,
-        on_step=on_step,
+    twin, cost = with_cost(
+        lambda: dense_tagger_twin(
+            dataset,
+            config.model.name,
+            lambda gold, predicted: score_entities(gold, predicted).overall.f1,
+            shapes=config.model.shapes,
+            epochs=config.training.planned_epochs(len(dataset.train)),
+            batch_size=config.training.effective_batch,
+            max_length=config.model.max_length,
+            rates=rates,
+            seed=seed,
+            device=device,
+            on_step=on_step,
+        )
     )
     theirs = score_entities(dataset.test.tags, twin.predicted)
     results: dict[str, Any] = {
@@ -163,6 +166,7 @@ def run_dense_tagger(
             "token_accuracy": theirs.token_accuracy,
             "setting": twin.setting,
             "validation_f1": twin.validation,
+            **cost,
         },
     }
     if run is not None:

@@ -67,6 +67,7 @@ def test_several_seeds_are_paired_seed_by_seed(study, work):
     assert more.difference.mean == pytest.approx(0.2)
     assert (more.difference.won, more.difference.lost) == (11, 0)
     assert more.figures.seconds == 60
+    assert more.figures.peak_megabytes == 200, "the most of both seeds"
     assert work.done.count("trained more") == 1
 
 
@@ -118,7 +119,7 @@ def test_yardsticks_are_paired_with_the_first_too_and_measured_once(study, work,
         found = run_comparison(study(), "parts", device="cpu", with_baselines=True, resume=resume)
     assert work.done.count("baselines") == 1
     tfidf, dense = found.yardsticks
-    assert (tfidf.name, tfidf.accuracy, tfidf.seconds) == ("TF-IDF", 0.2, 6.0)
+    assert (tfidf.name, tfidf.accuracy, tfidf.seconds, tfidf.peak_megabytes) == ("TF-IDF", 0.2, 6.0, 70)
     assert tfidf.difference.mean == pytest.approx(-0.2)
     assert dense.difference.mean == pytest.approx(0.2)
     # The four comparisons have the same p, and share it out.

@@ -1,4 +1,5 @@
 import math
+import sys
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -92,7 +93,10 @@ def test_an_interrupted_run_takes_and_draws_what_an_uninterrupted_one_does(setti
         seen.clear()
         config = build_config({**settings, "output_dir": str(tmp_path / name)})
         watchers = Watchers(on_step=on_step, is_interrupted=lambda: len(seen) == stop_at)
-        return run_experiment(config, device="cpu", watchers=watchers, **how)
+        results = run_experiment(config, device="cpu", watchers=watchers, **how)
+        # Memory is that of a process, and of the last part of a run.
+        assert results.pop("peak_megabytes") is None or sys.platform == "linux"
+        return results
 
     whole = train("whole")
     for stop_at in (3, 7):

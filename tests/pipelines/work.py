@@ -17,7 +17,7 @@ YARDSTICKS = {
     "test_texts": 50,
     "test_digest": digest(TEST),
     "baselines": {
-        "TF-IDF": {"accuracy": 0.2, "is_correct": [i < 10 for i in range(50)], "seconds": 6.0},
+        "TF-IDF": {"accuracy": 0.2, "is_correct": [i < 10 for i in range(50)], "seconds": 6.0, "peak_megabytes": 70},
         "dense twin": {"accuracy": 0.6, "is_correct": [i < 30 for i in range(50)]},
     },
 }
@@ -64,6 +64,7 @@ class Work:
             {
                 "seed": seed,
                 "seconds": 30.0,
+                "peak_megabytes": 100 * seed,
                 "test": {"accuracy": 0.8 + 0.01 * i, "active_words": target - 1, "texts": 50},
             }
             for i, seed in enumerate(config.evaluation.seeds)

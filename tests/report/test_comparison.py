@@ -13,12 +13,12 @@ DIFFERENCE = Difference(mean=-0.02, low=-0.05, high=0.01, won=3, lost=20, p=0.00
 def figures(**changes) -> RunFigures:
     plain = {"active_words": 41.26, "accuracy": 0.875, "accuracy_low": None, "accuracy_high": None, "delete": 0.9}
     plain |= {"follow": None, "function_words": 0.0, "neighbourhood": 0.7, "circuit": 0.8, "random_circuit": 0.3}
-    return RunFigures(**{**plain, "seconds": 90.0, "texts": 1872, "folder": "base", **changes})
+    return RunFigures(**{**plain, "seconds": 90.0, "peak_megabytes": 2048, "texts": 1872, "folder": "base", **changes})
 
 
 def comparison(name="odd", **changes) -> Comparison:
     runs = (ComparedRun("base", {}, figures()), ComparedRun(name, {"a.b": None, "c": name}, figures(), DIFFERENCE))
-    yardsticks = (ComparedYardstick("TF-IDF", 0.8, None, DIFFERENCE),)
+    yardsticks = (ComparedYardstick("TF-IDF", 0.8, None, DIFFERENCE, 300),)
     return Comparison(name, "parts", 1, is_paired=True, runs=runs, yardsticks=yardsticks, **changes)
 
 
@@ -28,10 +28,10 @@ def test_a_row_says_what_was_found_in_its_columns():
     assert base == {
         **{"": "base", "accuracy": "87.5%", "against base": "", "p": "", "won : lost": "", "active words": "41.3"},
         **{"words enough": "80.0%", "random": "30.0%", "delete test": "90.0%", "follow test": "–"},
-        **{"function words": "0.0%", "minutes": "1.5"},
+        **{"function words": "0.0%", "minutes": "1.5", "peak MB": "2,048"},
     }
     assert (odd["against base"], odd["p"], odd["won : lost"]) == ("-2.0% (-5.0% to +1.0%)", "0.0042", "3 : 20")
-    assert (tfidf["accuracy"], tfidf["active words"], tfidf["minutes"]) == ("80.0%", "", "")
+    assert (tfidf["accuracy"], tfidf["active words"], tfidf["minutes"], tfidf["peak MB"]) == ("80.0%", "", "", "300")
     assert changes.rows == [("odd", "a.b: none, c: odd")]
 
 

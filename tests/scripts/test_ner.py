@@ -172,7 +172,8 @@ def test_an_interrupted_run_ends_as_an_uninterrupted_one_does(place, finished):
 
 def without_times(results):
     test = {name: value for name, value in results["test"].items() if name != "seconds"}
-    return {**{name: value for name, value in results.items() if name != "seconds"}, "test": test}
+    costs = ("seconds", "peak_megabytes")
+    return {**{name: value for name, value in results.items() if name not in costs}, "test": test}
 
 
 def test_the_dense_twin_is_told_of_capitals_too_and_stands_beside_the_model(finished):
@@ -180,6 +181,8 @@ def test_the_dense_twin_is_told_of_capitals_too_and_stands_beside_the_model(fini
     longer = config.training.model_copy(update={"max_epochs": 30})
     found = run_dense_tagger(config.model_copy(update={"training": longer}), "cpu", rates=(1e-2,))
     assert found["dense twin"]["f1"] > 0.95
+    assert found["dense twin"]["seconds"] > 0
+    assert {type(one["peak_megabytes"]) for one in (found["dense twin"], results)} <= {int, type(None)}
     assert found["model"]["f1"] == results["test"]["f1"]
     assert found["difference in sentences that are right"]["count"] == found["test_sentences"] == 24
     page = write_tagging_report(place_of(config))[0].read_text()

@@ -35,6 +35,8 @@ def results(model):
 def test_words_and_three_dictionaries_answer_the_same_questions(results):
     assert [code["name"] for code in results["codes"]] == ["words", "ReLU SAE", "TopK SAE", "random dictionary"]
     assert [code["features"] for code in results["codes"][1:]] == [4 * 32] * 3
+    assert list(results["fitting"]) == ["ReLU SAE", "TopK SAE", "random dictionary"]
+    assert all(cost["seconds"] >= 0 for cost in results["fitting"].values())
     assert (results["train_texts"], results["test_texts"], results["width"]) == (30, 20, 32)
     for code in results["codes"]:
         assert code["accuracy"]["count"] == 20

@@ -1,10 +1,10 @@
-"""What one explanation costs: processor time, and the memory that it takes at its peak."""
+"""What work costs, an explanation or a training run: time, and the memory that it takes at its peak."""
 
 import ctypes
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import TypedDict, TypeVar
 
 Made = TypeVar("Made")
 
@@ -16,20 +16,40 @@ def timed(run: Callable[[], Made]) -> tuple[Made, float]:
     return made, 1000 * (time.process_time() - started)
 
 
-def peak_megabytes(run: Callable[[], object]) -> float | None:
-    """By how much the process's resident memory rises, at its peak, while `run` runs; None where nobody can tell.
+class WorkCost(TypedDict):
+    """Wall time and memory, as plain data."""
 
-    Linux keeps a peak that can be set back. What was freed before is handed to the system first, so that it cannot
-    hide what `run` takes.
+    seconds: float
+    peak_megabytes: float | None
+
+
+def with_cost(run: Callable[[], Made]) -> tuple[Made, WorkCost]:
+    """What `run` gives, and what it cost, rounded for people."""
+    started = time.monotonic()
+    made, megabytes = with_peak(run)
+    seconds = round(time.monotonic() - started, 1)
+    return made, {"seconds": seconds, "peak_megabytes": None if megabytes is None else round(megabytes)}
+
+
+def peak_megabytes(run: Callable[[], object]) -> float | None:
+    """By how much the process's resident memory rises, at its peak, while `run` runs; None where nobody can tell."""
+    return with_peak(run)[1]
+
+
+def with_peak(run: Callable[[], Made]) -> tuple[Made, float | None]:
+    """What `run` gives, and the megabytes of `peak_megabytes`; what a GPU holds is not among them.
+
+    Linux keeps a peak that can be set back, so nothing inside `run` may measure its own. What was freed before is
+    handed to the system first, so that it cannot hide what `run` takes.
     """
     _trim()
     try:
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
         before = _status("VmRSS")
     except OSError:
-        return None
-    run()
-    return max(0.0, (_status("VmHWM") - before) / 1024)
+        return run(), None
+    made = run()
+    return made, max(0.0, (_status("VmHWM") - before) / 1024)
 
 
 def _trim() -> None:

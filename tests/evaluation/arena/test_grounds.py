@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from splade.data.rationales import Rationale
 from splade.evaluation.arena.attribution import DIRECT, LEAVE_ONE_OUT
-from splade.evaluation.arena.cost import peak_megabytes, timed
+from splade.evaluation.arena.cost import peak_megabytes, timed, with_cost
 from splade.evaluation.arena.deletion import DeletionGround
 from splade.evaluation.arena.erasure import top_words
 from splade.evaluation.arena.figures import Figures
@@ -172,3 +172,20 @@ def test_cost_is_of_the_work_done():
     assert 0 <= short < long
     taken = peak_megabytes(lambda: torch.ones(8_000_000).sum())
     assert taken is None or 25 < taken < 60
+
+
+def test_work_is_done_once_and_its_time_and_memory_stand_beside_what_it_gives():
+    done = []
+    made, cost = with_cost(lambda: done.append(float(torch.ones(8_000_000).sum())) or "made")
+    assert (made, done) == ("made", [8e6])
+    assert cost["seconds"] >= 0
+    assert cost["peak_megabytes"] is None or 25 < cost["peak_megabytes"] < 60
+
+
+def test_work_is_done_where_memory_cannot_be_told(monkeypatch):
+    def refuse(*_, **__):
+        raise PermissionError
+
+    monkeypatch.setattr("pathlib.Path.write_text", refuse)
+    assert with_cost(lambda: 7)[1]["peak_megabytes"] is None
+    assert with_cost(lambda: 7)[0] == 7
