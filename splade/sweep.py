@@ -97,7 +97,7 @@ def run_sweep(
 ) -> Frontier:
     """Train and measure a point per value, and write the frontier to `output_dir`.
 
-    On `resume` nothing that is finished is done again. Names are those of the first seed's model.
+    On `resume` nothing that is finished is done again.
     """
     points, place = plan(config, key, values), Path(config.output_dir)
     _require_room(place, points, resume=resume)

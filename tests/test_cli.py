@@ -39,7 +39,7 @@ def tiny_run(encoder, csv, tmp_path):
 
 
 def test_training_on_an_own_file_leaves_a_run_and_a_model_that_explains(run, tiny_run, tmp_path):
-    tiny_run.write_text(tiny_run.read_text().replace("after_training: false", "texts: 3"))
+    tiny_run.write_text(tiny_run.read_text().replace("after_training: false", "texts: 3, names_texts: 2"))
     code, output, error = run("train", "--config", str(tiny_run), "--out", str(tmp_path / "run"))
     assert (code, error) == (0, "")
     for expected in ("accuracy", "active words", "identity error", "verdict", "everything is in"):
@@ -47,7 +47,11 @@ def test_training_on_an_own_file_leaves_a_run_and_a_model_that_explains(run, tin
     left = {path.name for path in (tmp_path / "run").iterdir()}
     assert {"resolved_config.yaml", "results.json", "history.jsonl", "environment.json", "model"} <= left
     assert "checkpoint" not in left
-    assert "How well does it decide? On 3 texts" in (tmp_path / "run" / "report.html").read_text()
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert "How well does it decide? On 3 texts" in page
+    for told in ("Do words mean what they say? The model on 2 texts", "delete test"):
+        assert told in page
+        assert told in output
     assert from_pretrained(tmp_path / "run" / "model").labels == {"classify": ("neg", "pos")}
     code, output, _ = run("explain", str(tmp_path / "run" / "model"), "a good film", "", "--top", "2")
     assert code == 0

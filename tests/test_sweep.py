@@ -46,11 +46,13 @@ def test_each_value_is_trained_and_measured_in_a_folder_of_its_own(config, work,
     ]
     rows = rows_of(tmp_path / "out")
     assert list(rows[0]) == [
-        *("key", "value", "active_words", "accuracy", "accuracy_low", "accuracy_high", "delete", "follow"),
+        *("key", "value", "active_words", "accuracy", "accuracy_low", "accuracy_high"),
+        *("delete", "delete_low", "delete_high", "follow", "follow_low", "follow_high"),
         *("function_words", "neighbourhood", "circuit", "random_circuit", "seconds", "texts", "folder"),
     ]
     assert list(rows[1].values()) == [
-        *(ACTIVE_WORDS, "40", "39.0", "0.8", "", "", "0.9", "0.7", "", "0.6", "0.9", "0.4", "30.0", "50", "words-40")
+        *(ACTIVE_WORDS, "40", "39.0", "0.8", "", "", "0.9", "", "", "0.7", "", "", "", "0.6"),
+        *("0.9", "0.4", "30.0", "50", "words-40"),
     ]
     assert [point.active_words for point in frontier.points] == [19, 39]
     ElementTree.parse(tmp_path / "out" / "frontier.svg")
@@ -63,6 +65,9 @@ def test_several_seeds_give_mean_interval_and_the_time_of_all(config, work):
     assert point.accuracy == pytest.approx(0.81)
     # Student's t for two degrees of freedom, times 0.01 / sqrt(3).
     assert (point.accuracy_low, point.accuracy_high) == pytest.approx((0.81 - 0.02484, 0.81 + 0.02484), abs=1e-4)
+    assert work.done[1:] == [f"names of seed-{seed} on 200" for seed in (1, 2, 3)]
+    # The delete test is passed by 0.90, 0.92 and 0.94.
+    assert (point.delete, point.delete_low, point.delete_high) == pytest.approx((0.92, 0.8703, 0.9697), abs=1e-4)
     assert point.seconds == 90
 
 
@@ -80,8 +85,8 @@ def test_an_interrupted_sweep_goes_on_where_it_stopped(config, work, tmp_path):
     assert [row["value"] for row in rows_of(tmp_path / "out")] == ["20", "40", "60"]
 
 
-def test_names_are_measured_again_only_on_another_number_of_texts(config, work):
-    for texts in (10, 10, 20, 60, 80):
+def test_names_are_measured_again_only_on_more_texts(config, work):
+    for texts in (10, 10, 20, 10, 60, 80):
         run_sweep(config, ACTIVE_WORDS, (20,), names_texts=texts, device="cpu", resume="trained words-20" in work.done)
     # There are 50 test texts: 60 and 80 are the same.
     assert work.done[1:] == [f"names of words-20 on {texts}" for texts in (10, 20, 60)]

@@ -35,8 +35,9 @@ from splade.evaluation.names_text import SwapWords
 from splade.models.lexical_sae import LexicalSAE
 from splade.progress import OnStep, silent
 
-PRESENCE_TEXTS = 1000
-"""Texts that presence is measured on, at most: a word must occur in several."""
+PRESENCE_TEXTS, PRESENCE_TIMES = 1000, 5
+"""Texts that presence is measured on: at most so many, and so many times those that are edited. A word must occur in
+several."""
 CONTROL_TEXTS = 100
 """Texts to edit for the random lexical head, at most."""
 
@@ -116,10 +117,8 @@ def measure_names(
         word_pieces=share_of(readings, is_piece),
         punctuation=share_of(readings, is_punctuation),
         sign_stability=sign_stability(readings),
-        presence=measure_presence(named, _drawn(texts, PRESENCE_TEXTS, seed), seed, on_step),
-        random_head=_random_head(model, texts, swaps, min(limit, CONTROL_TEXTS), seed, on_step)
-        if isinstance(model, LexicalSAE)
-        else None,
+        presence=measure_presence(named, _drawn(texts, _presence_texts(limit), seed), seed, on_step),
+        random_head=_random_head(model, texts, swaps, limit, seed, on_step) if isinstance(model, LexicalSAE) else None,
     )
 
 
@@ -127,7 +126,7 @@ def _random_head(
     model: LexicalSAE, texts: Sequence[str], swaps: SwapWords, limit: int, seed: int, on_step: OnStep
 ) -> RandomHeadScores:
     named = LexicalSAENames(with_random_lexical_head(model, seed))
-    readings = named.contributions(_drawn(texts, limit, seed), on_step)
+    readings = named.contributions(_drawn(texts, min(limit, CONTROL_TEXTS), seed), on_step)
     # Neighbours are those of the true words: in the control's own decoder they would have changed places too.
     surroundings = surroundings_of(LexicalSAENames(model), readings)
     return RandomHeadScores(
@@ -135,8 +134,13 @@ def _random_head(
         follow=follow_test(named, readings, swaps, seed, on_step).passed,
         own_words=own_word_share(readings, surroundings),
         neighbourhood=neighbourhood_precision(readings, surroundings),
-        presence=measure_presence(named, _drawn(texts, PRESENCE_TEXTS, seed), seed, on_step).auc,
+        presence=measure_presence(named, _drawn(texts, _presence_texts(limit), seed), seed, on_step).auc,
     )
+
+
+def _presence_texts(limit: int) -> int:
+    """How many texts presence is measured on. Example: `100 -> 500`, `200 -> 1000`, `0` (all) `-> 1000`."""
+    return min(PRESENCE_TEXTS, PRESENCE_TIMES * limit or PRESENCE_TEXTS)
 
 
 def _drawn(texts: Sequence[str], limit: int, seed: int) -> list[str]:

@@ -1,8 +1,8 @@
 """From settings to results: experiments, what is measured of their models, and several experiments side by side.
 
 `inputs` reads the texts, `experiment` trains and `scoring` scores; `evaluating`, `naming` and `yardsticks` measure what
-was trained. `variants` makes several experiments of one file, `measuring` runs each, `comparison` sets them side by
-side.
+was trained, and `over_seeds` averages it. `variants` makes several experiments of one file, `measuring` runs each,
+`comparison` sets them side by side.
 """
 
 from splade.pipelines.experiment import TrainedRun, run_experiment, setup_and_train

@@ -3,7 +3,9 @@
 1. The data and the model are made from the settings and the seed.
 2. The loop trains; history and checkpoints go to the run's folder.
 3. The best weights are scored on the test split, which nothing before has seen, and saved with the results.
-4. The saved model is evaluated on test texts. By then the run is safe: a run that is killed here resumes here.
+4. The saved model is evaluated on test texts, and its names are tried. By then the run is safe: a run that is killed
+   here resumes here.
+5. With several seeds, what was measured of their models is averaged too.
 """
 
 import time
@@ -17,10 +19,12 @@ from splade.models.lexical_sae import CLASSIFY, LexicalSAE
 from splade.models.persistence import save_pretrained
 from splade.pipelines.evaluating import evaluate_runs
 from splade.pipelines.inputs import documents, load_data
+from splade.pipelines.naming import name_runs
+from splade.pipelines.over_seeds import with_measurements
 from splade.pipelines.sae_comparison import RESULTS as SAE_RESULTS
 from splade.pipelines.scoring import Scores, score, write_decisions
 from splade.runs import Watchers, fit, run_seeds
-from splade.training.run_folder import EVALUATION, RunFolder
+from splade.training.run_folder import EVALUATION, NAMES, RunFolder
 from splade.training.stopping import EpochScores
 
 
@@ -54,7 +58,8 @@ def run_experiment(
 ) -> dict[str, Any]:
     """Train with every seed of the settings and return what `results.json` of `output_dir` then says (`run_seeds`).
 
-    Then every seed's model is evaluated (`evaluate_runs`), unless `evaluation.after_training` is off.
+    Then every seed's model is evaluated (`evaluate_runs`) and its names are tried (`name_runs`), unless
+    `evaluation.after_training` is off.
     """
 
     def run_seed(seed: int, folder: RunFolder) -> dict[str, Any]:
@@ -62,7 +67,7 @@ def run_experiment(
         save_pretrained(run.model, folder.model)
         write_decisions(folder.path, run.dataset.test, run.scores)
         # Those of before would be of a model which is gone.
-        for name in (EVALUATION, SAE_RESULTS):
+        for name in (EVALUATION, NAMES, SAE_RESULTS):
             (folder.path / name).unlink(missing_ok=True)
         return run.as_dict()
 
@@ -70,7 +75,8 @@ def run_experiment(
     results = run_seeds(config, run_seed, figures, resume=resume, watchers=watchers)
     if config.evaluation.after_training:
         evaluate_runs(config, device, watchers)
-    return results
+        name_runs(config, device, watchers)
+    return with_measurements(config, results)
 
 
 def setup_and_train(

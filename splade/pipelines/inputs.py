@@ -61,9 +61,10 @@ def text_digests(split: TextSplit) -> list[str]:
     return found
 
 
-def model_folder(config: ExperimentConfig) -> Path:
-    """Where the run of the first seed left its model."""
-    place, seed = Path(config.output_dir), config.evaluation.seeds[0]
+def model_folder(config: ExperimentConfig, seed: int | None = None) -> Path:
+    """Where the run of a seed, by default the first, left its model."""
+    place = Path(config.output_dir)
+    seed = config.evaluation.seeds[0] if seed is None else seed
     return next((p for p in (place / MODEL, place / f"seed-{seed}" / MODEL) if p.is_dir()), place / MODEL)
 
 

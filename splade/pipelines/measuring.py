@@ -7,10 +7,11 @@ from splade.config.schema import ExperimentConfig
 from splade.evaluation.intervals import mean_and_interval
 from splade.pipelines.evaluating import read_evaluation
 from splade.pipelines.experiment import run_experiment
-from splade.pipelines.naming import read_names, run_names
+from splade.pipelines.naming import name_runs
+from splade.pipelines.over_seeds import over_seeds
 from splade.report.run_figures import RunFigures
 from splade.runs import Watchers, seed_folders
-from splade.training.run_folder import CONFIG, EVALUATION, RESULTS
+from splade.training.run_folder import CONFIG, EVALUATION
 
 CIRCUIT = 0.1
 """Share of a text's active words that is its circuit in the tables."""
@@ -22,26 +23,24 @@ def is_begun(config: ExperimentConfig) -> bool:
 
 
 def measure_run(config: ExperimentConfig, names_texts: int, device: str, watchers: Watchers) -> RunFigures:
-    """An experiment's figures; what is finished is read, not done again. Names are those of the first seed's model."""
+    """An experiment's figures, names on so many test texts; what is finished is read, not done again."""
     place = Path(config.output_dir)
-    was_finished = (place / RESULTS).is_file()
+    evaluation = config.evaluation.model_copy(update={"names_texts": names_texts})
+    config = config.model_copy(update={"evaluation": evaluation})
     results = run_experiment(config, resume=is_begun(config), device=device, watchers=watchers)
     runs = results.get("runs", [results])
-    names = read_names(place, min(names_texts, runs[0]["test"]["texts"])) if was_finished else None
-    if names is None:
-        on_step = watchers.until_interrupted(f"measuring the names of {place.name}")
-        names = run_names(config, texts=names_texts, on_step=on_step)
-    scores = names["model"]
+    # Measured by now, unless `evaluation.after_training` is off.
+    names = over_seeds([found["model"] for found in name_runs(config, device, watchers).values()])
     accuracy = mean_and_interval([run["test"]["accuracy"] for run in runs])
     return RunFigures(
         active_words=mean_and_interval([run["test"]["active_words"] for run in runs]).mean,
         accuracy=accuracy.mean,
         accuracy_low=accuracy.low,
         accuracy_high=accuracy.high,
-        delete=scores["delete"]["passed"]["share"],
-        follow=scores["follow"]["passed"]["share"],
-        function_words=scores["function_words"]["share"],
-        neighbourhood=scores["neighbourhood"]["share"],
+        **_with_ends("delete", names["delete"].get("passed")),
+        **_with_ends("follow", names["follow"].get("passed")),
+        function_words=_mean(names.get("function_words")),
+        neighbourhood=_mean(names.get("neighbourhood")),
         **_circuits(config),
         seconds=float(sum(run["seconds"] for run in runs)),
         peak_megabytes=max(
@@ -56,11 +55,19 @@ def _circuits(config: ExperimentConfig) -> dict[str, float | None]:
     """Agreement of the circuit alone and of a random one with the whole, over all seeds that were evaluated."""
     folders, texts = seed_folders(config).values(), config.evaluation.texts
     found = [saved for folder in folders if (saved := read_evaluation(folder / EVALUATION, texts))]
-    sizes = [size for saved in found for size in saved["completeness"]["sizes"] if size["fraction"] == CIRCUIT]
-    return {"circuit": _mean(sizes, "circuit"), "random_circuit": _mean(sizes, "random")}
+    sizes = over_seeds([saved["completeness"]["sizes"] for saved in found]) if found else []
+    size = next((size for size in sizes if size["fraction"] == CIRCUIT), {"circuit": {}, "random": {}})
+    return {
+        f"{prefix}circuit": _mean(size[kind].get("agreement"))
+        for prefix, kind in (("", "circuit"), ("random_", "random"))
+    }
 
 
-def _mean(sizes: list[dict[str, Any]], kind: str) -> float | None:
-    values = [size[kind]["agreement"]["mean"] for size in sizes]
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None
+def _mean(figure: dict[str, Any] | None) -> float | None:
+    """Of a figure over seeds; None where no seed knows it."""
+    return figure["mean"] if figure else None
+
+
+def _with_ends(name: str, figure: dict[str, Any] | None) -> dict[str, float | None]:
+    """A figure over seeds by its name, and the ends of its interval."""
+    return {f"{name}{end}": figure and figure[key] for end, key in (("", "mean"), ("_low", "low"), ("_high", "high"))}

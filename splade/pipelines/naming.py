@@ -1,4 +1,4 @@
-"""Whether an experiment's words mean what they say, beside a bag of words."""
+"""Whether an experiment's words mean what they say, beside a bag of words; in `names.json` beside each model."""
 
 import json
 from dataclasses import asdict
@@ -6,42 +6,84 @@ from pathlib import Path
 from typing import Any
 
 from splade.config.schema import ExperimentConfig
+from splade.data import TextDataset
+from splade.device import resolve_device
 from splade.evaluation.names import measure_names, strongest_words
 from splade.evaluation.names_bag import BagOfWords
+from splade.models.lexical_sae import LexicalSAE
 from splade.models.persistence import from_pretrained
 from splade.pipelines.inputs import draw, load_data, model_folder, require_same_experiment, require_same_labels
 from splade.progress import OnStep, silent
+from splade.runs import Watchers, seed_folders
 from splade.training.run_folder import NAMES, write_json
 
 READ_AT_MOST = 2000
 """Test texts behind the strongest words of each class, drawn by lot."""
 
 
+def name_runs(
+    config: ExperimentConfig, device: str = "auto", watchers: Watchers = Watchers()
+) -> dict[int, dict[str, Any]]:
+    """What `names.json` of every seed's run says of its model; measured where it is not there yet, or on too few texts.
+
+    On up to `evaluation.names_texts` test texts; where that is 0 nothing is measured, and nothing comes back.
+    """
+    texts, found = config.evaluation.names_texts, {}
+    for seed, folder in seed_folders(config).items() if texts else ():
+        saved = read_names(folder / NAMES, texts)
+        if saved is None:
+            on_step = watchers.until_interrupted(f"measuring the names of {folder.name}; the training is complete")
+            # The report has words of each class of its own.
+            saved = run_names(config, texts=texts, words=0, seed=seed, device=device, on_step=on_step)
+        found[seed] = saved
+    return found
+
+
 def run_names(
-    config: ExperimentConfig, *, texts: int = 200, words: int = 20, on_step: OnStep = silent
+    config: ExperimentConfig,
+    *,
+    texts: int = 200,
+    words: int = 20,
+    seed: int | None = None,
+    device: str = "auto",
+    on_step: OnStep = silent,
 ) -> dict[str, Any]:
-    """Name scores of the experiment's model beside those of a bag of words, written to `names.json`."""
-    seed, place = config.evaluation.seeds[0], Path(config.output_dir)
+    """Name scores of a seed's model, by default the first's, beside those of a bag of words, written beside the model.
+
+    With them go the strongest words of each class, if any are wanted.
+    """
+    seed = config.evaluation.seeds[0] if seed is None else seed
     dataset = load_data(config, seed)
-    own = model_folder(config)
-    model = from_pretrained(own)
+    own = model_folder(config, seed)
+    model = from_pretrained(own).to(resolve_device(device))
     require_same_experiment(config, own.parent)
     require_same_labels(model, dataset)
     bag = BagOfWords(dataset.train.texts, dataset.train.labels)
     corpus = dataset.train.texts
-    read = draw(dataset.test, READ_AT_MOST, seed)
-    strongest = strongest_words(model, read.texts, read.labels, words, on_step)
+    strongest = _strongest(model, dataset, words, seed, on_step) if words else {}
     results = {
         "model": measure_names(model, dataset.test.texts, corpus, seed, texts, on_step).as_dict(),
         "bag of words": measure_names(bag, dataset.test.texts, corpus, seed, texts, on_step).as_dict(),
-        "strongest_words": {dataset.label_names[c]: [asdict(w) for w in ws] for c, ws in strongest.items()},
+        "strongest_words": strongest,
+        "test_texts": len(dataset.test),
     }
-    write_json(place / NAMES, results)
+    write_json(own.parent / NAMES, results)
     return results
 
 
-def read_names(folder: Path, texts: int) -> dict[str, Any] | None:
-    """What `names.json` says, if it was measured on so many texts."""
-    path = folder / NAMES
-    names = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
-    return names if names and names["model"]["texts"] == texts else None
+def _strongest(
+    model: LexicalSAE, dataset: TextDataset, words: int, seed: int, on_step: OnStep
+) -> dict[str, list[dict[str, Any]]]:
+    read = draw(dataset.test, READ_AT_MOST, seed)
+    found = strongest_words(model, read.texts, read.labels, words, on_step)
+    return {dataset.label_names[label]: [asdict(word) for word in own] for label, own in found.items()}
+
+
+def read_names(path: Path, texts: int) -> dict[str, Any] | None:
+    """What the file says, if it was measured on so many texts, or on all there are; a damaged one is made anew."""
+    try:
+        saved = json.loads(path.read_text(encoding="utf-8"))
+        is_enough = saved["model"]["texts"] >= min(texts, saved["test_texts"])
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
+    return saved if is_enough else None

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from splade.report.run_figures import RunFigures, accuracy_text, percent
+from splade.report.run_figures import RunFigures, percent, percent_over_seeds
 from splade.report.tables import FigureTable, TablesPage
 
 LIMITS = (
@@ -98,10 +98,12 @@ def _figures_table(comparison: Comparison) -> FigureTable:
 
 def _run_cells(run: ComparedRun, *, is_paired: bool) -> tuple[str, ...]:
     own = run.figures
-    shares = (own.circuit, own.random_circuit, own.delete, own.follow, own.function_words)
+    accuracy, delete, follow = (percent_over_seeds(own, name) for name in ("accuracy", "delete", "follow"))
+    circuits = map(percent, (own.circuit, own.random_circuit))
+    names = (delete, follow, percent(own.function_words))
     beside = _difference_cells(run.difference) if is_paired else (f"{own.texts:,}",)
     words, cost = f"{own.active_words:.1f}", _cost_cells(own.seconds, own.peak_megabytes)
-    return (run.name, accuracy_text(own), *beside, words, *map(percent, shares), *cost)
+    return (run.name, accuracy, *beside, words, *circuits, *names, *cost)
 
 
 def _yardstick_cells(yardstick: ComparedYardstick, columns: int) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from splade.report.frontier_layout import Ruler, share_ruler, spread, word_ruler
-from splade.report.run_figures import RunFigures, accuracy_text, percent
+from splade.report.run_figures import RunFigures, percent, percent_over_seeds
 from splade.report.svg import COLOURS, DASHES, STYLE, short_number, xml_text
 from splade.report.terminal import shown
 
@@ -62,8 +62,8 @@ def frontier_table(frontier: Frontier) -> Table:
         table.add_column(Text(column), justify="right")
     table.add_column("minutes", justify="right")
     for point in frontier.points:
-        names = (point.delete, point.follow, point.function_words, point.neighbourhood)
-        figures = (f"{point.active_words:.1f}", accuracy_text(point), *map(percent, names))
+        shares = (percent_over_seeds(point, name) for name in ("accuracy", "delete", "follow"))
+        figures = (f"{point.active_words:.1f}", *shares, percent(point.function_words), percent(point.neighbourhood))
         table.add_row(str(point.value), *figures, f"{point.seconds / 60:.1f}")
     for name, accuracy in frontier.yardsticks.items():
         table.add_row(Text(shown(name)), "", percent(accuracy), style="dim")

@@ -15,8 +15,13 @@ class RunFigures:
     """Lower end of the 95 % interval over seeds; None with one seed."""
     accuracy_high: float | None
     delete: float | None
-    """Share that passes the delete test; None where no word is active."""
+    """Share that passes the delete test, on average over seeds; None where no word is active."""
+    delete_low: float | None = None
+    """Lower end of its 95 % interval over seeds, as that of accuracy."""
+    delete_high: float | None = None
     follow: float | None
+    follow_low: float | None = None
+    follow_high: float | None = None
     function_words: float | None
     neighbourhood: float | None
     circuit: float | None = None
@@ -38,8 +43,7 @@ def percent(share: float | None) -> str:
     return "–" if share is None else f"{share:.1%}"
 
 
-def accuracy_text(figures: RunFigures) -> str:
-    """Accuracy with its interval over seeds, where there is one. Example: `81.2% (80.1% to 82.3%)`"""
-    if figures.accuracy_low is None:
-        return percent(figures.accuracy)
-    return f"{percent(figures.accuracy)} ({percent(figures.accuracy_low)} to {percent(figures.accuracy_high)})"
+def percent_over_seeds(figures: RunFigures, name: str) -> str:
+    """A share of that name with its interval over seeds, where there is one. Example: `81.2% (80.1% to 82.3%)`"""
+    share, low, high = (getattr(figures, f"{name}{end}") for end in ("", "_low", "_high"))
+    return percent(share) if low is None else f"{percent(share)} ({percent(low)} to {percent(high)})"

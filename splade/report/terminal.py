@@ -40,7 +40,25 @@ def mean_figures(results: dict[str, Any]) -> tuple[str, list[tuple[str, str, str
         ("active words", f"{active['mean']:.0f}", f"95 % interval {active['low']:.0f} to {active['high']:.0f}"),
         *seeds_constraint_rows(results.get("runs", ())),
     ]
-    return f"Mean of {accuracy['count']} seeds", rows
+    return f"Mean of {accuracy['count']} seeds", [*rows, *_measured_rows(results.get("measured", {}))]
+
+
+def _measured_rows(measured: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """The first figures of the evaluation and of the names over seeds, as far as known; results.json has them all."""
+    evaluation, names = measured.get("evaluation", {}), measured.get("names", {}).get("model", {})
+    sizes = evaluation.get("completeness", {}).get("sizes", [])
+    enough = [(f"strongest {size['fraction']:.0%}", size["circuit"].get("agreement")) for size in sizes]
+    figures = [
+        ("calibration error", evaluation.get("calibration", {}).get("ece"), ""),
+        *((name, figure, "keep the label, alone; ") for name, figure in enough if name == "strongest 10%"),
+        ("delete test", names.get("delete", {}).get("passed"), "names; "),
+        ("follow test", names.get("follow", {}).get("passed"), "names; "),
+    ]
+    return [
+        (name, f"{figure['mean']:.1%}", f"{told}95 % interval {figure['low']:.1%} to {figure['high']:.1%}")
+        for name, figure, told in figures
+        if figure and figure["low"] is not None
+    ]
 
 
 def baseline_figures(found: dict[str, Any]) -> tuple[str, list[tuple[str, str, str]]]:

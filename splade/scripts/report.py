@@ -115,7 +115,7 @@ def run_page(folder: Path, texts: int, on_step: "OnStep") -> "Page":
 def _several_seeds(files: "RunFiles") -> str:
     is_one_of_many = files.own != files.folder
     return (
-        f"Evaluation, curves, words and texts are those of {files.own.name}, the first of several."
+        f"Evaluation, names, curves, words and texts are those of {files.own.name}, the first of several."
         if is_one_of_many
         else ""
     )

@@ -68,9 +68,9 @@ class RunFiles:
         return self.read(self.folder / "results.json", lambda text: _result_figures(json.loads(text)), remedy) or ()
 
     def names(self) -> tuple[Figures, ...]:
-        """Name scores of the model, and of a bag of words beside it."""
+        """Name scores of the model, or of the first of several, and of a bag of words beside it."""
         remedy = "`lexical-sae names` tests whether words mean what they say"
-        return self.read(self.folder / "names.json", lambda text: _name_figures(json.loads(text)), remedy) or ()
+        return self.read(self.own / "names.json", lambda text: _name_figures(json.loads(text)), remedy) or ()
 
     def evaluation(self) -> tuple[Figures, ...]:
         """The evaluation of the model, or of the first of several."""

@@ -73,7 +73,9 @@ def train(
 def train_and_show(config: "ExperimentConfig", device: str, *, resume: bool) -> None:
     """Train with every seed, evaluate, print the scores, and show three explained texts."""
     from splade.pipelines import model_folder, run_experiment
-    from splade.report.terminal import figures_table, mean_figures, score_figures
+    from splade.pipelines.naming import read_names
+    from splade.report.terminal import figures_table, mean_figures, name_figures, score_figures
+    from splade.training.run_folder import NAMES
 
     heading = f"{config.experiment_name}: {config.data.dataset_name} with {config.model.name}, recipe {config.recipe}"
     console.print(Text(heading, style="bold"))
@@ -85,8 +87,11 @@ def train_and_show(config: "ExperimentConfig", device: str, *, resume: bool) -> 
         console.print(figures_table(*score_figures(run)))
     if "mean" in results:
         console.print(figures_table(*mean_figures(results)))
-    console.print(Text(f"everything is in {config.output_dir}", style="dim"))
     model = model_folder(config)
+    if "mean" not in results and (names := read_names(model.parent / NAMES, 1)):
+        heading, rows = name_figures("model", names["model"])
+        console.print(figures_table(heading, rows[:2]))
+    console.print(Text(f"everything is in {config.output_dir}", style="dim"))
     _show_three(config, model)
     _leave_report(Path(config.output_dir))
     console.print(_next_steps(model))

@@ -14,26 +14,31 @@ def names(
     out: Annotated[Path | None, typer.Option(help="Folder of the run; by default the experiment's output_dir.")] = None,
     texts: Annotated[int, typer.Option(help="Test texts to try the edits on.", min=1)] = 200,
     words: Annotated[int, typer.Option(help="Strongest words to print per class.", min=1)] = 20,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
 ) -> None:
     """Test whether dimensions mean their names: delete or swap a word, and see whether its dimension follows.
 
     Example: lexical-sae names --config experiments/movie_snippets.yaml
+
+    Training does so too, on 100 texts (evaluation.names_texts). Of several seeds the first one's model is tested.
     """
     from splade.config.load import load_config
-    from splade.pipelines import run_names
+    from splade.pipelines import model_folder, run_names
     from splade.report.progress import ProgressBars
     from splade.report.terminal import figures_table, name_figures, strongest_words_table
+    from splade.training.run_folder import NAMES
 
     settings = load_config(config)
     if out is not None:
         settings = settings.model_copy(update={"output_dir": str(out)})
     with ProgressBars(console) as bars:
-        found = run_names(settings, texts=texts, words=words, on_step=bars)
+        found = run_names(settings, texts=texts, words=words, device=device, on_step=bars)
     for title in ("model", "bag of words"):
         console.print(figures_table(*name_figures(title, found[title])))
     console.print(strongest_words_table(found["strongest_words"]))
-    place = Path(settings.output_dir)
-    console.print(Text(f"written to {place / 'names.json'}; `lexical-sae report {place}` shows it", style="dim"))
+    written = model_folder(settings).parent / NAMES
+    told = f"written to {written}; `lexical-sae report {settings.output_dir}` shows it"
+    console.print(Text(told, style="dim"))
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ tensorboard/           the same for TensorBoard, where it is installed
 checkpoint/            see `splade.training.checkpoint`
 decisions.json         which test texts were got right
 evaluation.json        see `splade.evaluation.suite`
+names.json             see `splade.evaluation.names`
 results.json, report.html, model/
 """
 
@@ -52,10 +53,12 @@ MEASURED = (
     *(f"{study}.{ending}" for study in STUDIES for ending in ("json", "html")),
 )
 """What is written about a trained model."""
+OTHER_EVALUATIONS = "evaluation-*.json"
+"""The same on other texts than a run's own, as `lexical-sae evaluate` names it."""
 TENSORBOARD = "tensorboard"
 MAY_DIFFER = (
     *("output_dir", "experiment_name"),
-    *("evaluation.after_training", "evaluation.texts"),
+    *("evaluation.after_training", "evaluation.texts", "evaluation.names_texts"),
     *("datasets", "variants"),
 )
 """Settings that change no training: names (a folder that was moved can be resumed), what is measured afterwards, and
@@ -266,7 +269,8 @@ def clear_run(path: str | Path, *, only: str) -> None:
         return
     lock = _Lock(folder)
     try:
-        for name in (*MEASURED, MODEL, CHECKPOINT, TENSORBOARD, HISTORY, RESULTS, REPORT, ENVIRONMENT, CONFIG):
+        others = (path.name for path in folder.glob(OTHER_EVALUATIONS))
+        for name in (*MEASURED, *others, MODEL, CHECKPOINT, TENSORBOARD, HISTORY, RESULTS, REPORT, ENVIRONMENT, CONFIG):
             left = folder / name
             if left.is_dir() and not left.is_symlink():
                 shutil.rmtree(left)

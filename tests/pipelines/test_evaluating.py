@@ -6,9 +6,10 @@ import pytest
 
 from splade.config.load import build_config
 from splade.data import TextSplit
-from splade.pipelines import evaluating, load_data, run_experiment
+from splade.pipelines import evaluating, load_data, naming, run_experiment
 from splade.pipelines.evaluating import evaluate_runs, read_evaluation
 from splade.pipelines.inputs import digest, draw, require_same_experiment
+from splade.pipelines.naming import read_names
 from splade.pipelines.scoring import read_decisions
 from splade.progress import Step
 from splade.runs import Watchers
@@ -21,7 +22,7 @@ def trained(tmp_path_factory):
     """A run without its evaluation, and its settings."""
     place = tmp_path_factory.mktemp("trained")
     settings = {**tiny_settings(place), "output_dir": str(place / "run")}
-    settings |= {"evaluation": {"texts": 6, "after_training": False}}
+    settings |= {"evaluation": {"texts": 6, "names_texts": 0, "after_training": False}}
     settings["training"]["max_epochs"] = 1
     config = build_config(settings)
     run_experiment(config, device="cpu")
@@ -55,6 +56,24 @@ def measured(monkeypatch):
     return seen
 
 
+@pytest.fixture
+def named(monkeypatch):
+    """The seed and number of texts of each test of names, which is not made; half of it is passed, or a tenth more."""
+    seen = []
+
+    def measure(model, texts, _corpus, seed, limit, on_step):
+        on_step(Step("reading edited texts", 1, 1))
+        is_model = hasattr(model, "gate")
+        if is_model:
+            seen.append((seed, limit))
+        passed = {"passed": {"share": 0.5 + 0.1 * (len(seen) - 1), "low": 0.0, "high": 1.0, "count": 9}}
+        found = {"texts": min(limit, len(texts)), "delete": passed}
+        return SimpleNamespace(as_dict=lambda: found)
+
+    monkeypatch.setattr(naming, "measure_names", measure)
+    return seen
+
+
 def with_evaluation(config, **changes):
     return config.model_copy(update={"evaluation": config.evaluation.model_copy(update=changes)})
 
@@ -83,9 +102,58 @@ def test_every_seed_is_evaluated_after_training_on_its_own_test_texts(config, me
     assert all(read(tmp_path / "run" / f"seed-{seed}" / "evaluation.json")["texts"] == 2 for seed in (3, 4))
 
 
-def test_it_can_be_switched_off(finished, measured):
-    run_experiment(with_evaluation(finished, after_training=False), resume=True, device="cpu")
-    assert measured == []
+def test_it_can_be_switched_off(finished, measured, named):
+    run_experiment(with_evaluation(finished, names_texts=4, after_training=False), resume=True, device="cpu")
+    assert (measured, named) == ([], [])
+
+
+@pytest.mark.usefixtures("measured")
+def test_names_of_every_seed_are_tried_after_training_and_averaged(config, named, tmp_path):
+    results = run_experiment(with_evaluation(config, seeds=(3, 4), texts=2, names_texts=5), device="cpu")
+    assert named == [(3, 5), (4, 5)]
+    shares = [read(tmp_path / "run" / f"seed-{seed}" / "names.json")["model"]["delete"] for seed in (3, 4)]
+    assert [share["passed"]["share"] for share in shares] == [0.5, 0.6]
+    assert read(tmp_path / "run" / "results.json")["measured"] == results["measured"]
+    over_seeds = results["measured"]["names"]["model"]["delete"]["passed"]
+    # Student's t for one degree of freedom, 12.7, times 0.05.
+    assert (over_seeds["mean"], over_seeds["low"]) == pytest.approx((0.55, 0.55 - 0.6353), abs=1e-4)
+    assert over_seeds["count"] == 2
+    assert results["measured"]["evaluation"]["texts"] == 2
+
+
+def test_a_run_stopped_at_its_names_resumes_there(finished, measured, named, tmp_path):
+    config = with_evaluation(finished, names_texts=4)
+    seen = []
+    watchers = Watchers(lambda step: seen.append(step.task), is_interrupted=lambda: "reading edited texts" in seen)
+    with pytest.raises(Interrupted, match="stopped while measuring the names of run; the training is complete"):
+        run_experiment(config, resume=True, device="cpu", watchers=watchers)
+    assert (tmp_path / "run" / "evaluation.json").is_file()
+    assert not (tmp_path / "run" / "names.json").exists()
+    named.clear()
+    for _ in range(2):
+        run_experiment(config, resume=True, device="cpu")
+        assert (measured, named) == ([(0, 6)], [(0, 4)]), "what is measured is not measured again"
+
+
+@pytest.mark.usefixtures("measured")
+def test_names_that_were_tried_on_more_texts_stay(finished, named, tmp_path):
+    naming.run_names(with_evaluation(finished), texts=8, words=1, device="cpu")
+    before = read(tmp_path / "run" / "names.json")
+    assert set(before["strongest_words"]) == {"0", "1"}
+    run_experiment(with_evaluation(finished, names_texts=4), resume=True, device="cpu")
+    assert read(tmp_path / "run" / "names.json") == before
+    run_experiment(with_evaluation(finished, names_texts=9), resume=True, device="cpu")
+    assert named == [(0, 8), (0, 9)]
+
+
+@pytest.mark.parametrize("written", ["{", "[]", '{"model": {"texts": 3}}', '{"model": {"texts": 3}, "test_texts": 9}'])
+def test_damaged_names_and_names_on_fewer_texts_are_measured_anew(tmp_path, written):
+    path = tmp_path / "names.json"
+    assert read_names(path, 4) is None
+    path.write_text(written)
+    assert read_names(path, 4) is None
+    path.write_text('{"model": {"texts": 3}, "test_texts": 3}')
+    assert read_names(path, 4) is not None
 
 
 def test_a_run_stopped_in_its_evaluation_is_complete_and_resumes_there(config, tmp_path, monkeypatch, measured):
@@ -112,10 +180,12 @@ def test_a_run_stopped_in_its_evaluation_is_complete_and_resumes_there(config, t
 def test_an_evaluation_of_a_model_that_is_gone_is_not_believed(config, tmp_path):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "evaluation.json").write_text(json.dumps({"split": "test", "most_texts": 6}))
-    (tmp_path / "run" / "sae.json").write_text("{}")
+    for name in ("sae.json", "names.json"):
+        (tmp_path / "run" / name).write_text('{"model": {"texts": 6}, "test_texts": 6}')
     run_experiment(config, device="cpu")
     assert read(tmp_path / "run" / "evaluation.json")["texts"] == 6
     assert not (tmp_path / "run" / "sae.json").exists()
+    assert not (tmp_path / "run" / "names.json").exists()
 
 
 @pytest.mark.parametrize(

@@ -4,13 +4,13 @@ import json
 from pathlib import Path
 
 from splade.data import TextSplit
-from splade.pipelines import Scores, measuring, yardsticks
+from splade.pipelines import Scores, measuring, naming, yardsticks
 from splade.pipelines.inputs import digest
 from splade.pipelines.scoring import write_decisions
 from splade.progress import Step
 from splade.runs import seed_folders
 from splade.training.loop import Interrupted
-from splade.training.run_folder import CONFIG, EVALUATION, RESULTS
+from splade.training.run_folder import CONFIG, EVALUATION, NAMES, RESULTS
 
 TEST = TextSplit(tuple(f"text {i}" for i in range(50)), (0, 1) * 25)
 YARDSTICKS = {
@@ -40,7 +40,7 @@ class Work:
         self.done: list[str] = []
         self.interrupt_at: str | None = None
         monkeypatch.setattr(measuring, "run_experiment", self.run_experiment)
-        monkeypatch.setattr(measuring, "run_names", self.run_names)
+        monkeypatch.setattr(naming, "run_names", self.run_names)
         monkeypatch.setattr(yardsticks, "run_baselines", self.run_baselines)
 
     def run_experiment(self, config, *, resume, device, watchers):
@@ -58,6 +58,7 @@ class Work:
         target = config.training.active_target
         for i, folder in enumerate(seed_folders(config).values()):
             folder.mkdir(exist_ok=True)
+            (folder / NAMES).unlink(missing_ok=True)
             write_decisions(folder, TEST, scores(self.rights(config, i)))
             self.evaluate(folder, config.evaluation.texts)
         runs = [
@@ -84,14 +85,16 @@ class Work:
         found = {"split": "test", "most_texts": texts, "completeness": {"sizes": sizes}}
         (folder / EVALUATION).write_text(json.dumps(found))
 
-    def run_names(self, config, *, texts, on_step):
-        place = Path(config.output_dir)
+    def run_names(self, config, *, texts, words, seed, device, on_step):
+        assert (words, device) == (0, "cpu")
+        place, run = seed_folders(config)[seed], config.evaluation.seeds.index(seed)
         on_step(Step("names", 1, 1))
         self.done.append(f"names of {place.name} on {texts}")
         share = {"share": 0.7, "count": 5}
-        found = {"texts": min(texts, 50), "delete": {"passed": {**share, "share": 0.9}}, "follow": {"passed": share}}
+        deleted = {"passed": {**share, "share": 0.9 + 0.02 * run}}
+        found = {"texts": min(texts, 50), "delete": deleted, "follow": {"passed": share}}
         found |= {"function_words": {**share, "share": None}, "neighbourhood": {**share, "share": 0.6}}
-        (place / "names.json").write_text(json.dumps({"model": found}))
+        (place / NAMES).write_text(json.dumps({"model": found, "test_texts": 50}))
         return {"model": found}
 
     def run_baselines(self, config, device, *, on_step):

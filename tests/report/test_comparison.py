@@ -45,6 +45,13 @@ def test_unpaired_experiments_have_no_difference_but_their_number_of_texts():
     assert not any("sign test" in limit for limit in page.limits)
 
 
+def test_names_of_several_seeds_have_their_interval_too():
+    runs = (ComparedRun("base", {}, figures(delete_low=0.88, delete_high=0.92)),)
+    (table,) = comparison_page(Comparison("films", "parts", 3, is_paired=True, runs=runs)).tables
+    (row,) = (dict(zip(table.columns, row, strict=True)) for row in table.rows)
+    assert (row["delete test"], row["follow test"]) == ("90.0% (88.0% to 92.0%)", "–")
+
+
 @pytest.mark.parametrize("nasty", NASTY, ids=range(len(NASTY)))
 def test_names_stay_text(nasty):
     plain, made = (re.sub(r"[^<>]", "", tables_html(comparison_page(comparison(name)))) for name in ("odd", nasty))

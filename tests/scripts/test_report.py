@@ -121,16 +121,25 @@ def test_of_several_seeds_the_first_is_looked_into(bare):
     write(
         bare,
         "results.json",
-        {"runs": [{"seed": s, "test": TEST} for s in (3, 4)], "mean": {"accuracy": INTERVAL, "active_words": INTERVAL}},
+        {
+            "runs": [{"seed": s, "test": TEST} for s in (3, 4)],
+            "mean": {"accuracy": INTERVAL, "active_words": INTERVAL},
+            "measured": {"names": {"model": {"delete": {"passed": {**INTERVAL, "mean": 0.875, "low": 0.8125}}}}},
+        },
     )
     for seed in (10, 4):
         (bare / f"seed-{seed}").mkdir()
         (bare / f"seed-{seed}" / "history.jsonl").write_text(json.dumps({"step": 1, "ce": 0.5}) + "\n")
+        write(bare / f"seed-{seed}", "names.json", {"model": NAMES | {"texts": seed}, "bag of words": NAMES})
     run(bare)
     page = (bare / "report.html").read_text()
     assert sections(page) == ["figures", "training", "settings", "missing"]
     assert "those of seed-4, the first of several" in page
     assert page.index("Mean of 2 seeds") < page.index("(seed 3)") < page.index("(seed 4)")
+    assert "The model on 4 texts" in page
+    assert page.index("95 % interval 81.2% to 89.0%") < page.index("(seed 3)"), (
+        "names over seeds are in the first table"
+    )
 
 
 def test_a_folder_without_a_run_is_refused(tmp_path):

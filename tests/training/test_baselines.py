@@ -65,6 +65,7 @@ def settings(encoder, csv, tmp_path):
         "data": {"dataset_name": str(csv)},
         "model": {"name": str(encoder), "max_length": 16},
         "training": {"max_epochs": 1},
+        "evaluation": {"names_texts": 0},
     }
 
 
