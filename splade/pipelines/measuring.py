@@ -70,4 +70,7 @@ def _mean(figure: dict[str, Any] | None) -> float | None:
 
 def _with_ends(name: str, figure: dict[str, Any] | None) -> dict[str, float | None]:
     """A figure over seeds by its name, and the ends of its interval."""
-    return {f"{name}{end}": figure and figure[key] for end, key in (("", "mean"), ("_low", "low"), ("_high", "high"))}
+    return {
+        f"{name}{end}": figure[key] if figure else None
+        for end, key in (("", "mean"), ("_low", "low"), ("_high", "high"))
+    }

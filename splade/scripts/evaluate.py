@@ -1,5 +1,6 @@
 """Everything measured of a model on labelled texts: `lexical-sae evaluate MODEL data.csv`."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -7,14 +8,19 @@ import typer
 from rich.text import Text
 
 from splade.scripts.console import console, errors_as_sentences
-from splade.scripts.corpus import Columns, LabelColumn, TextColumn, labelled_texts, progress_beside
+from splade.scripts.corpus import Columns, LabelColumn, TextColumn, progress_beside
+from splade.scripts.unseen_texts import unseen_texts
 
 
 def evaluate(
     model: Annotated[Path, typer.Argument(help="Folder of a saved model.")],
     data: Annotated[str, typer.Argument(help="Labelled texts: a CSV, TSV or JSONL file, or a data set's name.")],
     out: Annotated[
-        Path | None, typer.Option(help="File to write; by default evaluation.json beside the model.")
+        Path | None,
+        typer.Option(
+            help="File to write; by default evaluation.json beside the model, or evaluation-NAME.json where that "
+            "belongs to the test texts of a run."
+        ),
     ] = None,
     texts: Annotated[int, typer.Option(help="Most texts to read, drawn by lot; 0 reads all.", min=0)] = 0,
     text_column: TextColumn = None,
@@ -29,29 +35,39 @@ def evaluate(
 
     Example: lexical-sae evaluate results/quickstart/model reviews.csv
 
-    Use texts that the model was not trained on. Of a data set that is given by name the test texts are read.
+    Of a data set that is given by name the test texts are read. Texts that the model's run learned from are left out;
+    of a model without its run nobody knows them, so use texts that it was not trained on.
     """
     from splade.device import resolve_device
     from splade.evaluation.suite import EvaluationSettings
     from splade.evaluation.suite import evaluate as measure
     from splade.models.persistence import from_pretrained
+    from splade.pipelines.evaluating import TEST
     from splade.pipelines.inputs import draw
     from splade.report.evaluation_terminal import evaluation_view
-    from splade.training.run_folder import EVALUATION, write_json
+    from splade.report.printable import shown
+    from splade.training.run_folder import CONFIG, EVALUATION, OTHER_EVALUATIONS, write_json
 
     chosen = resolve_device(device)
     loaded = from_pretrained(model).to(chosen)
-    split, notes = labelled_texts(
-        loaded, data, Columns(text_column, label_column, is_labelled=True), skip_bad_rows=skip_bad_rows
-    )
-    for note in notes:
+    folder, columns = model.resolve().parent, Columns(text_column, label_column, is_labelled=True)
+    unseen = unseen_texts(loaded, folder, data, columns, skip_bad_rows=skip_bad_rows)
+    for note in unseen.notes:
         console.print(Text(note, style="dim"))
+    if unseen.warning:
+        console.print(Text(shown(unseen.warning), style="bold yellow"), soft_wrap=True)
+    settings, about = EvaluationSettings(seed=seed), {"model": str(model), "data": data}
+    if unseen.tested:
+        settings = replace(settings, circuit_fraction=unseen.tested.mechanistic.circuit_fraction)
+        about |= {"split": TEST, "most_texts": texts}
     with progress_beside() as bars:
-        results = measure(loaded, draw(split, texts, seed), EvaluationSettings(seed=seed), bars)
-    found = {"model": str(model), "data": data, **results.as_dict()}
+        results = measure(loaded, draw(unseen.split, texts, seed), settings, bars)
+    found = {**about, **results.as_dict()}
     console.print(evaluation_view(found))
-    written = write_json(out or model.resolve().parent / EVALUATION, found)
-    console.print(Text(f"written to {written}", style="dim"))
+    is_other = (folder / CONFIG).is_file() and unseen.tested is None
+    name = OTHER_EVALUATIONS.replace("*", Path(data).stem) if is_other else EVALUATION
+    written = write_json(out or folder / name, found)
+    console.print(Text(shown(f"written to {written}"), style="dim"), soft_wrap=True)
 
 
 if __name__ == "__main__":

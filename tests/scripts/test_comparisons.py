@@ -6,7 +6,7 @@ import json
 import pytest
 import yaml
 
-from splade.pipelines import measuring
+from splade.pipelines import measuring, naming
 from splade.training.loop import Interrupted
 from tests.pipelines.experiments import tiny_settings
 
@@ -26,7 +26,11 @@ def saved(tmp_path):
     return json.loads((tmp_path / "out" / "results.json").read_text())
 
 
-def test_an_ablation_trains_tests_and_shows(run, write, tmp_path):
+def test_an_ablation_trains_tests_and_shows(run, write, tmp_path, monkeypatch):
+    named, run_names = [], naming.run_names
+    monkeypatch.setattr(
+        naming, "run_names", lambda *given, **how: named.append(how["texts"]) or run_names(*given, **how)
+    )
     arguments = write(variants={"nothing asked": {"training.objective.terms": []}})
     code, output, error = run("ablation", *arguments)
     assert (code, error) == (0, "")
@@ -44,6 +48,7 @@ def test_an_ablation_trains_tests_and_shows(run, write, tmp_path):
     code, output, _ = run("ablation", *arguments, "--resume")
     assert code == 0
     assert output.count("seed 0 is finished") == 2
+    assert named == [3, 3], "once per experiment, though training tests names too"
 
 
 def test_data_sets_are_trained_one_after_the_other(run, write, tmp_path):

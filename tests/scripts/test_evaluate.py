@@ -1,15 +1,20 @@
 import json
+import shutil
 
 import pytest
 import typer
 from rich.console import Console
 from typer.testing import CliRunner
 
-from splade.models.persistence import save_pretrained
+from splade.data import load_text_dataset
+from splade.models.persistence import from_pretrained, save_pretrained
 from splade.report.evaluation_figures import evaluation_figures
 from splade.scripts import evaluate as script
+from splade.scripts.corpus import Columns
+from splade.scripts.unseen_texts import unseen_texts
 from tests import tiny
 from tests.evaluation.corpora import TEXTS
+from tests.scripts.runs import LABELS
 
 app = typer.Typer()
 app.command()(script.evaluate)
@@ -60,6 +65,74 @@ def test_the_file_and_the_rows_can_be_chosen(run, folder, reviews, tmp_path):
         file.write('"",positive\n')
     run(folder, reviews, "--skip-bad-rows", "--out", out, "--texts", 3, "--seed", 1)
     assert json.loads(out.read_text())["texts"] == 3
+
+
+@pytest.fixture
+def trained(folder, tmp_path):
+    """A model in the folder of a run, and the file that the run was made of."""
+    rows = [f'"{text} {i}",{LABELS[i % 3]}' for i in range(9) for text in filter(None, TEXTS)]
+    data = write(tmp_path / "all.csv", rows, "text,label")
+    shutil.copytree(folder, tmp_path / "run" / "model", ignore=shutil.ignore_patterns("evaluation.json"))
+    (tmp_path / "run" / "resolved_config.yaml").write_text(f"data: {{dataset_name: '{data}'}}\n")
+    (tmp_path / "run" / "evaluation.json").write_text("the run's own")
+    return tmp_path / "run" / "model", data
+
+
+def unseen(trained, data):
+    model, _ = trained
+    return unseen_texts(from_pretrained(model), model.parent, str(data), Columns(None, None, is_labelled=True))
+
+
+def test_of_the_file_that_a_run_was_made_of_only_its_test_texts_are_measured(run, trained):
+    model, data = trained
+    test = load_text_dataset(data).test
+    assert unseen(trained, data).split == test
+    shown = run(model, data, "--texts", 5).stdout
+    assert f"this model was trained on {data}: only the {len(test)} test texts of its run are read" in shown
+    found = json.loads((model.parent / "evaluation.json").read_text())
+    assert (found["texts"], found["split"], found["most_texts"]) == (5, "test", 5)
+
+
+def test_texts_that_a_run_learned_from_are_left_out_and_its_own_evaluation_stays(run, trained, tmp_path):
+    model, data = trained
+    old = data.read_text().splitlines()[1:]
+    more = write(tmp_path / "more texts.csv", [*old, '"a new film",positive', '"a new plot",negative'], "text,label")
+    kept = len(load_text_dataset(data).test) + 2
+    found = unseen(trained, more)
+    assert len(found.split) == kept
+    assert found.split.texts[-2:] == ("a new film", "a new plot")
+    shown = run(model, more, "--texts", 5).stdout
+    assert f"this model was trained on {len(old) + 2 - kept} of the {len(old) + 2} texts of {more}" in shown
+    assert "written to" in shown
+    assert (model.parent / "evaluation.json").read_text() == "the run's own"
+    assert json.loads((model.parent / "evaluation-more texts.json").read_text())["texts"] == 5
+
+
+def test_nothing_but_texts_that_a_run_learned_from_is_refused(trained, tmp_path):
+    dataset = load_text_dataset(trained[1])
+    train, names = dataset.train, dataset.label_names
+    rows = [f'"{text}",{names[label]}' for text, label in zip(train.texts, train.labels, strict=True)]
+    with pytest.raises(ValueError, match="trained on every text of .*give texts that it has not seen"):
+        unseen(trained, write(tmp_path / "learned.csv", rows, "text,label"))
+
+
+def test_texts_that_a_run_has_not_seen_are_measured_without_a_word(trained, reviews):
+    found = unseen(trained, reviews)
+    assert (len(found.split), found.warning, found.tested) == (7, "", None)
+
+
+def test_data_that_changed_or_is_gone_since_training_is_told(trained, reviews):
+    model, data = trained
+    decisions = {"test_digest": "another", "is_correct": "", "texts": ""}
+    (model.parent / "decisions.json").write_text(json.dumps(decisions))
+    changed = unseen(trained, data)
+    assert (
+        f"not known which of these texts the model was trained on: its run's data cannot be had ({data} has changed"
+        in (changed.warning)
+    )
+    assert changed.tested is None, "so the run's own evaluation stays"
+    data.unlink()
+    assert "no file or folder" in unseen(trained, reviews).warning
 
 
 @pytest.mark.parametrize(

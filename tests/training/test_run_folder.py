@@ -253,7 +253,7 @@ def test_clearing_a_run_makes_room_for_another_and_leaves_other_files(place):
     with RunFolder.open(place, SETTINGS) as run:
         run.append_history({"step": 0})
         run.save_checkpoint({"step": 0})
-        for name in ("results.json", "faithfulness.json", "sae.json"):
+        for name in ("results.json", "faithfulness.json", "sae.json", "evaluation-my reviews.json"):
             run.write_json(name, {})
         run.model.mkdir()
         run.tensorboard.mkdir()

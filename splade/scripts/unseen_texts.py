@@ -1,0 +1,97 @@
+"""Labelled texts to measure a model on, without those that its run learned from.
+
+A run leaves its settings beside its model, so its rows are known. Of the file or data set that it was made of, only its
+test texts are read; of any other, what is among its training or validation texts is left out, and counted aloud.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from splade.scripts.corpus import Columns, labelled_texts
+
+if TYPE_CHECKING:  # imported late, so that --help does not wait for torch
+    from splade.config.schema import DataConfig, ExperimentConfig
+    from splade.data.examples import TextDataset, TextSplit
+    from splade.models.lexical_sae import LexicalSAE
+
+
+@dataclass(frozen=True)
+class UnseenTexts:
+    """Texts with their classes, and what is to be said of them."""
+
+    split: "TextSplit"
+    notes: tuple[str, ...]
+    warning: str = ""
+    """What was left out, or could not be known; empty if nothing."""
+    tested: "ExperimentConfig | None" = None
+    """Settings of the run, if the texts are its own test texts."""
+
+
+def unseen_texts(
+    model: "LexicalSAE", folder: Path, data: str, columns: Columns, *, skip_bad_rows: bool = False
+) -> UnseenTexts:
+    """The texts of a file or data set that the run in the folder did not learn from; all, where the folder has none."""
+    from splade.config.load import load_config
+    from splade.pipelines import require_same_labels
+    from splade.training.run_folder import CONFIG
+
+    if not (folder / CONFIG).is_file():
+        return UnseenTexts(*labelled_texts(model, data, columns, skip_bad_rows=skip_bad_rows))
+    try:
+        config = load_config(folder / CONFIG)
+        dataset = _rows_of_run(config, folder)
+    except (ValueError, OSError, RuntimeError) as error:
+        told = f"it is not known which of these texts the model was trained on: its run's data cannot be had ({error})"
+        return UnseenTexts(*labelled_texts(model, data, columns, skip_bad_rows=skip_bad_rows), told)
+    if not _is_same(config.data, data, columns):
+        split, notes = labelled_texts(model, data, columns, skip_bad_rows=skip_bad_rows)
+        left, told = _without_learned(split, dataset, data)
+        return UnseenTexts(left, notes, told)
+    require_same_labels(model, dataset)
+    told = f"this model was trained on {data}: only the {len(dataset.test)} test texts of its run are read"
+    return UnseenTexts(dataset.test, dataset.notes, told, config)
+
+
+def _without_learned(split: "TextSplit", dataset: "TextDataset", data: str) -> "tuple[TextSplit, str]":
+    """The texts that are not among those of training and validation, and how many that leaves out."""
+    # A text that a published set has in both belongs to the test all the same.
+    learned = {*dataset.train.keys(), *dataset.validation.keys()} - set(dataset.test.keys())
+    rows = [row for row, key in enumerate(split.keys()) if key not in learned]
+    if not rows:
+        raise ValueError(
+            f"this model was trained on every text of {data}, and would look better than it is; give texts that it has "
+            "not seen"
+        )
+    if len(rows) == len(split):
+        return split, ""
+    told = (
+        f"this model was trained on {len(split) - len(rows)} of the {len(split)} texts of {data}, on which it would "
+        f"look better than it is: they are left out, and {len(rows)} are measured"
+    )
+    return split.take(rows), told
+
+
+def _rows_of_run(config: "ExperimentConfig", folder: Path) -> "TextDataset":
+    """The rows that a run had, refused where they are no longer those that it was tested on."""
+    from splade.pipelines import load_data
+    from splade.pipelines.inputs import digest
+    from splade.pipelines.scoring import read_decisions
+    from splade.scripts.report_files import RunFiles
+    from splade.training.run_folder import DECISIONS
+
+    seed = RunFiles(folder).seed()
+    dataset = load_data(config, config.evaluation.seeds[0] if seed is None else seed)
+    if (folder / DECISIONS).is_file() and read_decisions(folder).digest != digest(dataset.test):
+        raise ValueError(f"{config.data.dataset_name} has changed since")
+    return dataset
+
+
+def _is_same(own: "DataConfig", data: str, columns: Columns) -> bool:
+    """Whether a run was made of this file or data set, and of these columns of it."""
+    from splade.data.registry import TEXT_DATASETS
+
+    is_other_column = columns.text not in (None, own.text_column) or columns.label not in (None, own.label_column)
+    if data in TEXT_DATASETS or own.dataset_name in TEXT_DATASETS:
+        return data == own.dataset_name and not is_other_column
+    return Path(data).resolve() == Path(own.path or own.dataset_name).expanduser().resolve() and not is_other_column
