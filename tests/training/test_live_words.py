@@ -98,7 +98,7 @@ def test_validation_is_that_of_all_words(kind):
     narrow = criterion.validate(model, task)
 
     class Whole:
-        texts, head, samples = task.texts, task.head, task.samples
+        texts, head, samples, content = task.texts, task.head, task.samples, task.content
 
         def encode(self, model, rows, **_):
             return task.encode(model, rows)
