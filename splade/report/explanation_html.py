@@ -1,16 +1,14 @@
 """An explanation as a piece of HTML for notebooks: no script, nothing from elsewhere, every string escaped.
 
-Colours are tints over whatever the notebook has behind them, so that they do in light and dark themes.
+Its styles stand in the elements, as a cell has no style sheet; a page with a policy would strip them and shows
+`explained_text` instead. Colours are tints over whatever the notebook has behind them, so that they do in light and
+dark themes.
 """
 
-from functools import cache
-from typing import Any
-
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from splade.explanation import Explanation, SpanContribution
-from splade.report.explanation_steps import METHODS, question, remainder
-from splade.report.removal import changes_decision, effect
+from splade.report.explanation_steps import question, remainder
+from splade.report.html_templates import templates
+from splade.report.removal import changes_decision
 
 FOR, AGAINST = "51, 102, 204", "217, 72, 15"
 """Blue and orange, told apart by nearly every eye."""
@@ -49,21 +47,3 @@ def highlighted_pieces(explanation: Explanation) -> list[tuple[str, SpanContribu
         pieces.append((explanation.text[span.start : span.end], span, abs(span.score) / strongest))
         at = span.end
     return [piece for piece in [*pieces, (explanation.text[at:], None, 0.0)] if piece[0]]
-
-
-@cache
-def templates() -> Environment:
-    """The page templates, everything from outside escaped."""
-    environment = Environment(
-        loader=PackageLoader("splade.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"signed": _signed, "effect": effect, "method": METHODS.__getitem__}
-    return environment
-
-
-def _signed(value: Any) -> str:
-    return f"{value:+.2f}"

@@ -4,7 +4,6 @@ A content security policy says the same to the browser: it takes this page's sty
 itself, and nothing else. What a page shows is plain data; sections without data are left out.
 """
 
-import unicodedata
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,21 +12,16 @@ from hashlib import sha256
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment
 from markupsafe import Markup
 
 from splade.explanation import Explanation
-from splade.report.explanation_html import highlighted_pieces, templates
-from splade.report.explanation_steps import question, remainder
+from splade.report.explained_text import explained_text
+from splade.report.html_templates import templates
 from splade.report.picture import Picture
-from splade.report.removal import changes_decision, told_of_decision
-from splade.report.waterfall import waterfall
 
 if TYPE_CHECKING:
     from splade.report.tables import TablesPage
 
-TINTS = 5
-"""Shades for the words of a text; the style has a class for each."""
 WORDS = 12
 """Words of a text that are named; the others are summed."""
 
@@ -82,7 +76,7 @@ def page_html(page: Page) -> str:
         "report.html.j2",
         page.title,
         page=page,
-        texts=[_shown_text(example) for example in page.examples],
+        texts=[{"example": one, **explained_text(one.explanation, WORDS)} for one in page.examples],
         reach=_Reach.of(page.lexicon) if page.lexicon else None,
     )
 
@@ -92,37 +86,8 @@ def html_document(template: str, title: str, *, style: str | None = None, **data
     given."""
     style = page_style() if style is None else style
     style_hash = b64encode(sha256(style.encode()).digest()).decode("ascii")
-    return (
-        page_environment()
-        .get_template(template)
-        .render(title=title, style=Markup(style), style_hash=style_hash, **data)
-    )
-
-
-def _shown_text(example: Example) -> dict[str, Any]:
-    """What the template needs to show one text."""
-    why = example.explanation
-    named, rest = why.words[:WORDS], remainder(why, WORDS)
-    steps = [f"{word.word} {word.contribution:+.2f}" for word in named] + [f"{s.name} {s.amount:+.2f}" for s in rest]
-    told = f"{', '.join(steps)}; together {why.explained:+.2f}"
-    return {
-        "example": example,
-        "why": why,
-        "question": question(why),
-        "pieces": [(text, span, _tint(share)) for text, span, share in highlighted_pieces(why)],
-        "words": named,
-        "rest": rest,
-        "waterfall": Picture("What adds up to the decision", waterfall(why, WORDS), told),
-        "has_places": any(word.is_expansion is not None for word in named),
-        "has_effects": any(word.without is not None for word in named),
-        "has_changes": any(changes_decision(word, why) for word in named),
-        "decision": told_of_decision(why),
-    }
-
-
-def _tint(share: float) -> int:
-    """The shade for a share of the strongest score; 0 for none. Example: `0.03 -> 0`, `0.5 -> 3`, `1.0 -> 5`"""
-    return min(TINTS, round(share * TINTS + 0.3))
+    shown = templates().get_template(template)
+    return shown.render(title=title, style=Markup(style), style_hash=style_hash, **data)
 
 
 @dataclass(frozen=True)
@@ -145,19 +110,3 @@ class _Reach:
 @cache
 def page_style() -> str:
     return (files("splade.report") / "templates" / "report.css").read_text(encoding="utf-8")
-
-
-@cache
-def page_environment() -> Environment:
-    return templates().overlay(finalize=_without_controls)
-
-
-def _without_controls(value: Any) -> Any:
-    """A string without control characters and lone surrogates, which no HTML file can hold; all else as it is."""
-    if type(value) is not str:
-        return value
-    return "".join("\N{REPLACEMENT CHARACTER}" if _is_control(c) else c for c in value)
-
-
-def _is_control(character: str) -> bool:
-    return character not in "\n\t" and unicodedata.category(character) in ("Cc", "Cs")

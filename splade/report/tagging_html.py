@@ -5,12 +5,11 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any
 
-from markupsafe import Markup
-
 from splade.data.tagged_sentence import TaggedSentence
 from splade.data.tagging import Entity
+from splade.report.curves import HEIGHT, WIDTH
 from splade.report.entities_terminal import COLOURS, type_places
-from splade.report.explanation_html import explanation_html
+from splade.report.explained_text import explained_text
 from splade.report.page import Figures, html_document
 from splade.report.picture import Picture
 from splade.report.printable import shown
@@ -19,6 +18,8 @@ from splade.report.shown_explanation import ShownExplanation
 from splade.report.svg import Axis, Series, line_chart
 
 STYLES = ("report.css", "tagging.css")
+WORDS = 8
+"""Dimensions of an entity that are named; the others are summed."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,8 @@ def curve_picture(test: Mapping[str, Any]) -> Picture:
     x = [point["active_words"] for point in points]
     y = [100 * point["f1"] for point in points]
     title = "F1 against active words per position"
-    chart = line_chart(title, Axis("active words per position"), Axis("F1 in %"), [Series("test", x, y)])
+    axes = Axis("active words per position"), Axis("F1 in %")
+    chart = line_chart(title, *axes, [Series("test", x, y)], width=WIDTH, height=HEIGHT)
     told = "; ".join(f"at most {p['k'] or 'any number of'} words: F1 {p['f1']:.1%}" for p in points)
     return Picture(title, chart, told)
 
@@ -116,7 +118,7 @@ def _pieces(one: ShownSentence) -> dict[str, Any]:
         at = last
     pieces.append((shown(sentence.text[at:]), None))
     reasons = [
-        (shown(sentence.written(entity)), entity.type, Markup(explanation_html(why, top=8)))
+        (shown(sentence.written(entity)), entity.type, explained_text(why, WORDS))
         for entity, why in zip(sentence.entities, one.explanations, strict=bool(one.explanations))
     ]
     return {

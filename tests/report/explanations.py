@@ -14,6 +14,9 @@ NASTY = [
     "a & b",
     "../../etc",
 ]
+HIDDEN = ["\x00", "\x1b[31mred", "\udc80", "\x85"]
+CONTROLS = {"\x00", "\x1b", "\udc80", "\x85"}
+"""Strings with characters that no HTML file can hold, and those characters."""
 
 
 def word(i: int, name: str | None = None, **changes) -> WordContribution:
@@ -45,3 +48,10 @@ def explanation(**changes) -> ShownExplanation:
         "not_explained": ("a limit",),
     }
     return ShownExplanation(**{**fields, **changes})
+
+
+def named_explanation(name: str) -> ShownExplanation:
+    """An explanation in which `name` stands wherever a string from outside can stand."""
+    spans = (SpanContribution(name, 0, len(name), 1.0),)
+    words = (word(0, name, label_without=name, start=0, end=len(name)),)
+    return explanation(text=name, label="x" + name, target=name, words=words, spans=spans, not_explained=(name,))

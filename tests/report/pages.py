@@ -1,10 +1,9 @@
 """Pages to look at, with something in every section."""
 
-from splade.explanation import SpanContribution
 from splade.report.page import Example, Figures, Page
 from splade.report.picture import Picture
 from splade.report.svg import Axis, Series, line_chart
-from tests.report.explanations import explanation, word
+from tests.report.explanations import explanation, named_explanation
 
 
 def lexicon_word(name: str, contribution: float, **changes) -> dict:
@@ -16,9 +15,6 @@ def lexicon_word(name: str, contribution: float, **changes) -> dict:
 def full_page(name: str = "ordinary") -> Page:
     """A page with every section; `name` stands wherever a string from outside can stand."""
     chart = line_chart(name, Axis(name), Axis(name), [Series(name, [1, 2], [3, 4])])
-    spans = (SpanContribution(name, 0, len(name), 1.0),)
-    words = (word(0, name, label_without=name, start=0, end=len(name)),)
-    why = explanation(text=name, label="x" + name, target=name, words=words, spans=spans, not_explained=(name,))
     sides = {"speaks_for": [lexicon_word(name, 0.5)], "speaks_against": [lexicon_word(name, -0.3)]}
     return Page(
         title=name,
@@ -27,7 +23,7 @@ def full_page(name: str = "ordinary") -> Page:
         figures=[Figures(name, [(name, name, name)])],
         curves=[Picture(name, chart, name)],
         lexicon={"texts": 7, "classes": [{"label": name, "texts": 7, **sides}]},
-        examples=[Example(why, name), Example(explanation(), "positive")],
+        examples=[Example(named_explanation(name), name), Example(explanation(), "positive")],
         frontier=Picture(name, chart, name),
         documents={name: name},
         missing=[name],

@@ -5,11 +5,10 @@ from html.parser import HTMLParser
 
 import pytest
 
-from splade.explanation import SpanContribution
 from splade.report.explanation_html import explanation_html
 from splade.report.limits import limits
 from splade.report.waterfall import NAMES, WIDTH, waterfall
-from tests.report.explanations import NASTY, explanation, word
+from tests.report.explanations import CONTROLS, HIDDEN, NASTY, explanation, named_explanation, word
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -30,21 +29,22 @@ class Read(HTMLParser):
         self.texts.append(data)
 
 
-def nasty_explanation(nasty: str):
-    spans = (SpanContribution(nasty, 0, len(nasty), 1.0),)
-    words = (word(0, nasty, label_without=nasty, start=0, end=len(nasty)),)
-    return explanation(text=nasty, label="x" + nasty, target=nasty, words=words, spans=spans, not_explained=(nasty,))
-
-
 @pytest.mark.parametrize("nasty", NASTY, ids=range(len(NASTY)))
 def test_strings_from_outside_stay_text_in_html_and_svg(nasty):
-    plain, made = Read(explanation_html(explanation())), Read(explanation_html(nasty_explanation(nasty)))
+    plain, made = Read(explanation_html(explanation())), Read(explanation_html(named_explanation(nasty)))
     assert made.tags <= plain.tags
     assert made.attributes <= plain.attributes
     assert nasty in made.texts
-    drawn = ElementTree.fromstring(waterfall(nasty_explanation(nasty)))
+    drawn = ElementTree.fromstring(waterfall(named_explanation(nasty)))
     kinds = {element.tag for element in ElementTree.fromstring(waterfall(explanation())).iter()}
     assert {element.tag for element in drawn.iter()} <= kinds
+
+
+@pytest.mark.parametrize("hidden", HIDDEN, ids=range(len(HIDDEN)))
+def test_characters_that_no_html_file_holds_are_replaced_in_a_cell(hidden):
+    html = explanation_html(named_explanation(hidden)).encode("utf-8").decode("utf-8")
+    assert not set(hidden) & CONTROLS & set(html)
+    assert html.count("\N{REPLACEMENT CHARACTER}") >= 5
 
 
 def test_html_has_no_script_and_nothing_from_elsewhere():

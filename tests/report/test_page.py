@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from splade.report.page import TINTS, Example, Figures, Page, _Reach, _tint, page_html
-from tests.report.explanations import NASTY, explanation, word
+from splade.report.explained_text import TINTS, tint
+from splade.report.page import Example, Figures, Page, _Reach, page_html
+from tests.report.explanations import CONTROLS, HIDDEN, NASTY, explanation, word
 from tests.report.pages import full_page, lexicon_word
-
-HIDDEN = ["\x00", "\x1b[31mred", "\udc80", "\x85"]
 
 
 class Read(HTMLParser):
@@ -59,7 +58,7 @@ def test_strings_from_outside_stay_text_wherever_they_stand(nasty):
 @pytest.mark.parametrize("hidden", HIDDEN, ids=range(len(HIDDEN)))
 def test_characters_that_no_html_file_holds_are_replaced(hidden):
     html = page_html(full_page(hidden)).encode("utf-8").decode("utf-8")
-    assert not set(hidden) & {"\x00", "\x1b", "\udc80", "\x85"} & set(html)
+    assert not set(hidden) & CONTROLS & set(html)
     assert "\N{REPLACEMENT CHARACTER}" in html
 
 
@@ -207,5 +206,5 @@ def test_bars_and_intervals_stay_inside_and_in_order(words, side):
 
 @given(st.floats(0, 1), st.floats(0, 1))
 def test_stronger_words_are_never_paler(one, other):
-    assert 0 <= _tint(min(one, other)) <= _tint(max(one, other)) <= TINTS
-    assert (_tint(0.0), _tint(1.0)) == (0, TINTS)
+    assert 0 <= tint(min(one, other)) <= tint(max(one, other)) <= TINTS
+    assert (tint(0.0), tint(1.0)) == (0, TINTS)

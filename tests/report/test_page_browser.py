@@ -10,9 +10,9 @@ import pytest
 
 from splade.report.explanation_html import explanation_html
 from splade.report.page import page_html
-from tests.report.explanations import NASTY
+from tests.report.explanations import NASTY, named_explanation
 from tests.report.pages import full_page
-from tests.report.test_explanation_views import nasty_explanation
+from tests.report.tagging_pages import full_tagging_page
 
 BROWSER = shutil.which("chromium")
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="needs chromium")
@@ -39,6 +39,7 @@ onload = () => {{
             scrolling: [...page.querySelectorAll("figure, .scroll")].filter(e => e.scrollWidth > e.clientWidth).length,
             pictures: [...page.images].map(image => image.naturalWidth),
             line: mark && frame.contentWindow.getComputedStyle(mark).borderBottomStyle,
+            tint: mark && frame.contentWindow.getComputedStyle(mark).backgroundColor,
         }};
     }});
     document.documentElement.dataset.seen = JSON.stringify(seen);
@@ -58,10 +59,11 @@ def opened(page: str, folder) -> tuple[str, str]:
 
 @pytest.fixture(scope="module")
 def looked_at(tmp_path_factory):
-    """What is seen of an ordinary report, of one full of nasty strings, and of both kinds of notebook cell."""
-    nasty = " ".join(NASTY)
-    cells = [explanation_html(nasty_explanation(name)) for name in ("ordinary", nasty)]
-    pages = [page_html(full_page()), page_html(full_page(nasty)), *cells]
+    """What is seen of a report, of a tagger's and of a notebook cell; each ordinary, then full of nasty strings."""
+    names = ("ordinary", " ".join(NASTY))
+    pages = [page_html(full_page(name)) for name in names]
+    pages += [full_tagging_page(name) for name in names]
+    pages += [explanation_html(named_explanation(name)) for name in names]
     frames = "".join(FRAME.format(page=html.escape(page)) for page in pages)
     document, complaints = opened(WRAPPER.format(frames=frames), tmp_path_factory.mktemp("browser"))
     (found,) = re.findall(r'data-seen="(.*?)"', document)
@@ -70,13 +72,13 @@ def looked_at(tmp_path_factory):
 
 def test_every_string_shows_as_text_and_nothing_else_comes_of_it(looked_at):
     nasty = " ".join(NASTY)
-    (plain, report, plain_cell, cell), complaints = looked_at
+    seen, complaints = looked_at
     assert complaints == ""
-    for ordinary, made in ((plain, report), (plain_cell, cell)):
+    for ordinary, made in zip(seen[::2], seen[1::2], strict=True):
         assert made["elements"] == ordinary["elements"]
         assert made["handlers"] == []
         assert made["text"].count(nasty) == ordinary["text"].count("ordinary") > 2
-    assert report["title"] == nasty
+    assert [page["title"] for page in seen[1::2]] == [nasty, nasty, ""]
 
 
 @pytest.mark.parametrize(
@@ -89,13 +91,19 @@ def test_class_names_words_files_and_errors_are_among_them(looked_at, place, lea
 
 
 def test_pages_fit_a_phone_and_ordinary_ones_need_no_scrolling_sideways(looked_at):
-    plain, report, *cells = looked_at[0]
-    assert all(page["width"] <= 390 for page in (plain, report, *cells))
-    assert plain["scrolling"] == 0
-    for page in (plain, report):
-        assert len(page["pictures"]) == 4
+    assert all(page["width"] <= 390 for page in looked_at[0])
+    report, tagger, cell = looked_at[0][::2]
+    assert (report["scrolling"], cell["scrolling"]) == (0, 0)
+    assert tagger["scrolling"] == 1, "the seven columns of the types, in a frame of their own"
+
+
+def test_pictures_are_drawn_and_words_are_tinted_and_underlined(looked_at):
+    report, _, tagger, _, _, _ = looked_at[0]
+    for page, pictures in ((report, 4), (tagger, 3)):
+        assert len(page["pictures"]) == pictures
         assert all(page["pictures"])
         assert page["line"] == "solid"
+        assert page["tint"].startswith("rgba(51, 102, 204,")
 
 
 @pytest.mark.slow

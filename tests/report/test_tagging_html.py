@@ -1,29 +1,13 @@
 import re
 from dataclasses import replace
 
-from splade.data.tagged_sentence import TaggedSentence
-from splade.report.page import Figures
-from splade.report.picture import Picture
-from splade.report.tagging_html import RunParts, ShownSentence, tagging_page
+from splade.report.tagging_html import ShownSentence, tagging_page
 from tests.report.explanations import NASTY as ALL_NASTY
 from tests.report.explanations import explanation
+from tests.report.tagging_pages import PICTURE, full_tagging_page, run_parts, said, scores
 
 NASTY = ALL_NASTY[0]
-
-COUNTS = {"precision": 1.0, "recall": 0.5, "f1": 2 / 3, "gold": 2, "predicted": 1, "correct": 1}
-TEST = {
-    "f1": 2 / 3,
-    "types": {"LOC": COUNTS, NASTY: COUNTS},
-    "token_accuracy": 0.9,
-    "active_words": 31.4,
-    "active_shapes": 1.5,
-    "identity_error": 2e-7,
-    "topk_per_position": [{"k": 5, "f1": 0.5, "active_words": 6.0}, {"k": 0, "f1": 2 / 3, "active_words": 31.4}],
-    "sentences": 7,
-    "words": 70,
-}
-SAID = TaggedSentence.of_words(["Oslo", "is", NASTY], ["B-LOC", "O", "O"])
-GOLD = TaggedSentence.of_words(["Oslo", "is", NASTY], ["B-LOC", "O", "B-PER"])
+SAID, TEST = said(NASTY), scores(NASTY)
 
 
 def sections(page):
@@ -34,28 +18,16 @@ def test_a_page_of_sentences_alone_has_no_sections_of_a_run():
     page = tagging_page("Names", [ShownSentence(SAID)], ["LOC"])
     assert sections(page) == []
     assert "Scores" not in page
+    assert "solid line" not in page
     assert '<span class="entity c0">Oslo<small>LOC</small></span>' in page
 
 
 def test_whatever_a_run_holds_is_shown_and_nothing_of_it_is_interpreted():
-    picture = Picture("Cross-entropy", "<svg/>", f"fell {NASTY}")
-    run = RunParts(
-        about=NASTY,
-        seeds=Figures("Mean of 2 seeds", [("entity F1", "90%", NASTY)]),
-        evaluation=[Figures("Are its explanations true?", [("same sign", "97%", NASTY)])],
-        curves=[picture],
-        shapes=["all caps"],
-        documents={NASTY: f"key: {NASTY}\x1b[31m"},
-        missing=[NASTY],
-    )
-    lexicons = [
-        {"type": "LOC", "positions": 3, "words": [{"word": NASTY, "kind": "word", "contribution": 1.0, "active": 1.0}]}
-    ]
-    shown = [ShownSentence(SAID, [explanation()], GOLD)]
-    page = tagging_page(NASTY, shown, ["LOC", NASTY], notes=[NASTY], test=TEST, lexicons=lexicons, run=run)
+    page = full_tagging_page(f"{NASTY}\x1b[31m")
     assert sections(page) == ["faithfulness", "training", "shapes", "settings", "missing"]
     assert "encoder is told" not in page
-    assert "encoder is told" in tagging_page("Names", shown, ["LOC"], run=replace(run, encoder_is_told=True))
+    told = replace(run_parts(NASTY), encoder_is_told=True)
+    assert "encoder is told" in tagging_page("Names", [ShownSentence(SAID)], ["LOC"], run=told)
     assert NASTY not in page
     assert "<script" not in page
     assert "\x1b" not in page
@@ -66,9 +38,22 @@ def test_whatever_a_run_holds_is_shown_and_nothing_of_it_is_interpreted():
         "97%",
         "two letters or more",
         "Missed:",
-        picture.address,
+        PICTURE.address,
     ):
         assert told in page
+
+
+def test_the_words_behind_an_entity_are_marked_and_sum_to_its_tag():
+    page = tagging_page("Names", [ShownSentence(SAID, [explanation()])], ["LOC"])
+    assert '<mark class="against t3" title="-2.00">a</mark>' in page
+    assert '<mark class="for t5" title="+4.00">text</mark>' in page
+    assert "solid line" in page
+    (why,) = re.findall(r"<details><summary>Why Oslo is LOC</summary>(.*?)</details>", page, re.DOTALL)
+    told = " ".join(re.sub("<[^>]*>", " ", why).split())
+    assert "word7 text -3.00" in told
+    assert "word8" not in told
+    assert f"decision {explanation().explained:+.2f}" in told
+    assert why.count('src="data:image/svg+xml') == 1
 
 
 def test_without_sentences_there_is_no_heading_for_them():

@@ -1,0 +1,37 @@
+"""What a page needs to show one text with its reasons; `explained_text.html.j2` shows it."""
+
+from typing import Any
+
+from splade.explanation import Explanation
+from splade.report.explanation_html import highlighted_pieces
+from splade.report.explanation_steps import question, remainder
+from splade.report.picture import Picture
+from splade.report.removal import changes_decision, told_of_decision
+from splade.report.waterfall import waterfall
+
+TINTS = 5
+"""Shades for the words of a text; the style has a class for each."""
+
+
+def explained_text(why: Explanation, top: int) -> dict[str, Any]:
+    """The text in pieces with their shades, its `top` words, the sums of the others, and the waterfall."""
+    named, rest = why.words[:top], remainder(why, top)
+    steps = [f"{word.word} {word.contribution:+.2f}" for word in named] + [f"{s.name} {s.amount:+.2f}" for s in rest]
+    told = f"{', '.join(steps)}; together {why.explained:+.2f}"
+    return {
+        "why": why,
+        "question": question(why),
+        "pieces": [(text, span, tint(share)) for text, span, share in highlighted_pieces(why)],
+        "words": named,
+        "rest": rest,
+        "waterfall": Picture("What adds up to the decision", waterfall(why, top), told),
+        "has_places": any(word.is_expansion is not None for word in named),
+        "has_effects": any(word.without is not None for word in named),
+        "has_changes": any(changes_decision(word, why) for word in named),
+        "decision": told_of_decision(why),
+    }
+
+
+def tint(share: float) -> int:
+    """The shade for a share of the strongest score; 0 for none. Example: `0.03 -> 0`, `0.5 -> 3`, `1.0 -> 5`"""
+    return min(TINTS, round(share * TINTS + 0.3))

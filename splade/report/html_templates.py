@@ -1,0 +1,40 @@
+"""The page templates: everything from outside escaped, and nothing that no HTML file can hold."""
+
+import unicodedata
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from splade.report.explanation_steps import METHODS
+from splade.report.removal import effect
+
+
+@cache
+def templates() -> Environment:
+    """The templates of pages and of notebook cells."""
+    environment = Environment(
+        loader=PackageLoader("splade.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_without_controls,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"signed": _signed, "effect": effect, "method": METHODS.__getitem__}
+    return environment
+
+
+def _signed(value: Any) -> str:
+    return f"{value:+.2f}"
+
+
+def _without_controls(value: Any) -> Any:
+    """A string without control characters and lone surrogates, which no HTML file can hold; all else as it is."""
+    if type(value) is not str:
+        return value
+    return "".join("\N{REPLACEMENT CHARACTER}" if _is_control(c) else c for c in value)
+
+
+def _is_control(character: str) -> bool:
+    return character not in "\n\t" and unicodedata.category(character) in ("Cc", "Cs")
