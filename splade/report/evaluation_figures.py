@@ -13,18 +13,6 @@ Data = Mapping[str, Any]
 Rows = list[tuple[str, str, str]]
 
 
-def evaluation_figures(found: Data) -> list[tuple[str, Rows]]:
-    """The evaluation under headings, for a page."""
-    where = f"{found['texts']} texts of {found['data']}"
-    return [
-        (f"How well does it decide? On {where}", decision_rows(found)),
-        ("Are its explanations true?", truth_rows(found)),
-        ("Are a few of its words enough? Labels that stay, with these alone", circuit_rows(found["completeness"])),
-        ("What happens without its most telling words? Labels that change", removal_rows(found["removability"])),
-        ("What are its words like?", word_rows(found)),
-    ]
-
-
 def decision_rows(found: Data) -> Rows:
     """Accuracy, active words and calibration."""
     scores, calibration = found["performance"], found["calibration"]

@@ -1,6 +1,6 @@
 """The page templates: everything from outside escaped, and nothing that no HTML file can hold."""
 
-import unicodedata
+import re
 from functools import cache
 from typing import Any
 
@@ -8,6 +8,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from splade.report.explanation_steps import METHODS
 from splade.report.removal import effect
+
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+"""All but tab and line feed."""
 
 
 @cache
@@ -31,10 +34,4 @@ def _signed(value: Any) -> str:
 
 def _without_controls(value: Any) -> Any:
     """A string without control characters and lone surrogates, which no HTML file can hold; all else as it is."""
-    if type(value) is not str:
-        return value
-    return "".join("\N{REPLACEMENT CHARACTER}" if _is_control(c) else c for c in value)
-
-
-def _is_control(character: str) -> bool:
-    return character not in "\n\t" and unicodedata.category(character) in ("Cc", "Cs")
+    return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", value) if type(value) is str else value

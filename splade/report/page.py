@@ -20,6 +20,7 @@ from splade.report.html_templates import templates
 from splade.report.picture import Picture
 
 if TYPE_CHECKING:
+    from splade.report.evaluation_page import EvaluationPart
     from splade.report.tables import TablesPage
 
 WORDS = 12
@@ -48,6 +49,15 @@ class Example:
 
 
 @dataclass(frozen=True)
+class Study:
+    """A page beside this one."""
+
+    name: str
+    address: str
+    """From this page to that one, as links write it."""
+
+
+@dataclass(frozen=True)
 class Page:
     """What a page shows."""
 
@@ -57,6 +67,7 @@ class Page:
     """The figures to see first."""
     figures: Sequence[Figures] = ()
     """Further tables of figures: names, yardsticks."""
+    evaluation: "EvaluationPart | None" = None
     curves: Sequence[Picture] = ()
     lexicon: Mapping[str, Any] | None = None
     """`Lexicon.as_dict()`"""
@@ -64,6 +75,8 @@ class Page:
     frontier: Picture | None = None
     explainers: "TablesPage | None" = None
     """The comparison of explainers."""
+    studies: Sequence[Study] = ()
+    """Pages of further studies beside this one."""
     documents: Mapping[str, str] | None = None
     """Settings and versions: the text of each file by its name."""
     missing: Sequence[str] = ()

@@ -19,7 +19,7 @@ ON_DARK = ("#8fb0ff", "#ff9d66", "#69db7c", "#da77f2", "#ffd43b", "#3bc9db", "#f
 DASHES = ("", "6 3", "2 3", "8 3 2 3")
 STYLE = (
     "text{font:12px system-ui,sans-serif;fill:#222}.title{font-size:14px;font-weight:600}"
-    ".axis{stroke:#888;stroke-width:1}.grid{stroke:#ccc;stroke-width:.5}"
+    ".axis,.guide{stroke:#888;stroke-width:1}.guide{fill:none}.grid{stroke:#ccc;stroke-width:.5}"
     "@media(prefers-color-scheme:dark){text{fill:#ddd}.grid{stroke:#444}}"
 )
 LINES = (
@@ -37,6 +37,10 @@ class Series:
     name: str
     x: Sequence[float]
     y: Sequence[float]
+    ends: Sequence[tuple[float, float] | None] = ()
+    """From where to where each point may lie, drawn as an upright line; or none."""
+    is_guide: bool = False
+    """Whether it is there to compare with: grey and without markers."""
 
 
 @dataclass(frozen=True)
@@ -46,14 +50,24 @@ class Axis:
     label: str
     log: bool = False
     """Whether equal steps are equal factors; values must be positive then."""
+    from_zero: bool = True
+    """Whether positive values are shown with all the way from zero."""
 
 
 def line_chart(
-    title: str, x_axis: Axis, y_axis: Axis, series: Sequence[Series], *, width: int = WIDTH, height: int = HEIGHT
+    title: str,
+    x_axis: Axis,
+    y_axis: Axis,
+    series: Sequence[Series],
+    *,
+    width: int = WIDTH,
+    height: int = HEIGHT,
+    told: str = "",
 ) -> str:
-    """A line chart with markers and a legend, as one `<svg>` element.
+    """A line chart with markers and a legend, as one `<svg>` element; `told` says in words what it shows.
 
-    Letters keep their size in the drawing: a chart for small screens has a smaller `width`.
+    Lines differ in dashes as well as in colour. Letters keep their size in the drawing: a chart for small screens has a
+    smaller `width`.
     """
     lines = [line for line in series if len(line.x)]
     if not lines:
@@ -61,10 +75,12 @@ def line_chart(
     places = legend_places([line.name for line in lines], width - LEFT - RIGHT)
     top = TITLE + LEGEND * (places[-1][1] + 1) + (28 if y_axis.label else 16)
     across = _Scale(x_axis, [v for line in lines for v in line.x], LEFT, width - RIGHT)
-    up = _Scale(y_axis, [v for line in lines for v in line.y], height - BOTTOM, top)
+    reached = [end for line in lines for ends in line.ends if ends is not None for end in ends]
+    up = _Scale(y_axis, [*(v for line in lines for v in line.y), *reached], height - BOTTOM, top)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img">',
         f"<title>{xml_text(title)}</title>",
+        *([f"<desc>{xml_text(told)}</desc>"] if told else []),
         f"<style>{STYLE}{LINES}</style>",
         f'<text class="title" x="{LEFT}" y="{TITLE}">{xml_text(title)}</text>',
         *_axes(across, up),
@@ -98,7 +114,7 @@ class _Scale:
         if bad:
             raise ValueError(f"axis {axis.label!r} cannot show {bad[0]!r}")
         self.axis, self.start, self.end = axis, start, end
-        self.ticks = _log_ticks(values) if axis.log else _linear_ticks(values)
+        self.ticks = _log_ticks(values) if axis.log else _linear_ticks(values, from_zero=axis.from_zero)
         low, high = min(*values, self.ticks[0]), max(*values, self.ticks[-1])
         self.low, self.span = self._place(low), (self._place(high) - self._place(low)) or 1.0
 
@@ -110,9 +126,9 @@ class _Scale:
         return round(self.start + (self.end - self.start) * share, 1)
 
 
-def _linear_ticks(values: Sequence[float]) -> list[float]:
-    """About five round numbers that cover the values, from zero when they are all positive."""
-    low, high = min(0.0, *values), max(values)
+def _linear_ticks(values: Sequence[float], *, from_zero: bool) -> list[float]:
+    """About five round numbers that cover the values, from zero when they are all positive and that is wanted."""
+    low, high = min(*values, 0.0 if from_zero else values[0]), max(values)
     rough = (high - low or 1.0) / 4
     power = 10 ** math.floor(math.log10(rough))
     step = next(m * power for m in (1, 2, 2.5, 5, 10) if m * power >= rough)
@@ -145,16 +161,25 @@ def _axes(across: _Scale, up: _Scale) -> list[str]:
 
 
 def _line(line: Series, number: int, place: tuple[float, int], across: _Scale, up: _Scale) -> list[str]:
-    look, dash = f"line{number % len(COLOURS)}", DASHES[number // len(COLOURS) % len(DASHES)]
+    look = "beside" if line.is_guide else f"line{number % len(COLOURS)}"
+    # Lines of one colour, eight apart, differ in dashes too.
+    dash = "2 3" if line.is_guide else DASHES[(number + number // len(COLOURS)) % len(DASHES)]
     points = sorted((across(x), up(y)) for x, y in zip(line.x, line.y, strict=True))
     path = " ".join(f"{x},{y}" for x, y in points)
     x, y = LEFT + place[0], TITLE + LEGEND * (place[1] + 1)
-    drawn = f'stroke="currentColor" stroke-width="2" stroke-dasharray="{dash}"'
+    stroke = 'class="guide"' if line.is_guide else 'stroke="currentColor" stroke-width="2"'
+    drawn = f'{stroke} stroke-dasharray="{dash}"'
     name = xml_text(line.name)
+    markers = [] if line.is_guide else points
     return [
         f'<g class="{look}">',
         f'<polyline fill="none" {drawn} points="{path}"/>',
-        *(f'<circle cx="{a}" cy="{b}" r="3" fill="currentColor"><title>{name}</title></circle>' for a, b in points),
+        *(
+            f'<path stroke="currentColor" d="M{across(at)} {up(ends[0])}V{up(ends[1])}"/>'
+            for at, ends in zip(line.x, line.ends, strict=bool(line.ends))
+            if ends is not None
+        ),
+        *(f'<circle cx="{a}" cy="{b}" r="3" fill="currentColor"><title>{name}</title></circle>' for a, b in markers),
         f'<path {drawn} d="M{x} {y}h18"/>',
         f'<text x="{x + 24}" y="{y + 4}">{name}</text>',
         "</g>",

@@ -62,8 +62,9 @@ def write_report(
 
     if is_tagging_run(run):
         return write_tagging_report(run, out, texts, on_step or silent)
-    page = run_page(run, texts, on_step or silent)
-    return write_text(out or run / REPORT, page_html(page)), page.missing
+    place = out or run / REPORT
+    page = run_page(run, place, texts, on_step or silent)
+    return write_text(place, page_html(page)), page.missing
 
 
 def write_explanations(explanations: Iterable["Explanation"], out: Path, source: str) -> Path:
@@ -85,8 +86,8 @@ def write_explanations(explanations: Iterable["Explanation"], out: Path, source:
     return write_text(out, page_html(Page(title, source, examples=shown, missing=left_out)))
 
 
-def run_page(folder: Path, texts: int, on_step: "OnStep") -> "Page":
-    """What there is to show of a run. A folder without settings is no run, and refused."""
+def run_page(folder: Path, place: Path, texts: int, on_step: "OnStep") -> "Page":
+    """What there is to show of a run on a page at `place`. A folder without settings is no run, and refused."""
     from splade.report.page import Page
     from splade.scripts.report_files import RunFiles
 
@@ -102,11 +103,13 @@ def run_page(folder: Path, texts: int, on_step: "OnStep") -> "Page":
         title=f"Report of {folder.resolve().name}",
         subtitle=" ".join(filter(None, (files.about(), _several_seeds(files)))),
         headline=results[0] if results else None,
-        figures=(*results[1:], *files.evaluation(), *files.names(), *files.baselines()),
+        figures=(*results[1:], *files.names(), *files.baselines()),
+        evaluation=files.evaluation(),
         curves=files.curves(),
         **_read_by_model(files, texts, on_step),
         frontier=files.frontier(),
         explainers=files.explainers(),
+        studies=files.studies(place),
         documents=files.documents(),
         missing=files.missing,
     )

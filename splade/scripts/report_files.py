@@ -1,23 +1,32 @@
 """What a run left in its folder, for its report: what is missing or damaged is said so, and the rest is shown."""
 
 import json
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 import yaml
 
 from splade.report.arena import arena_page
 from splade.report.curves import training_curves
-from splade.report.evaluation_figures import evaluation_figures
-from splade.report.page import Figures
+from splade.report.evaluation_page import EvaluationPart, evaluation_part
+from splade.report.page import Figures, Study
 from splade.report.picture import Picture
 from splade.report.tables import TablesPage
 from splade.report.terminal import baseline_figures, mean_figures, name_figures, score_figures
 
 Made = TypeVar("Made")
 FRONTIER, BASELINES, EVALUATION = "frontier.svg", "baselines.json", "evaluation.json"
+STUDY_PAGES = {
+    "faithfulness": "Explainers compared",
+    "sae": "Words beside features of a post-hoc sparse autoencoder",
+    "long_context": "Long texts",
+    "polysemy": "Word senses",
+}
+"""File of each study's page, without its ending, and what it is about."""
 
 
 @dataclass
@@ -72,11 +81,10 @@ class RunFiles:
         remedy = "`lexical-sae names` tests whether words mean what they say"
         return self.read(self.own / "names.json", lambda text: _name_figures(json.loads(text)), remedy) or ()
 
-    def evaluation(self) -> tuple[Figures, ...]:
+    def evaluation(self) -> EvaluationPart | None:
         """The evaluation of the model, or of the first of several."""
         remedy = "`lexical-sae train --resume` evaluates where evaluation.after_training is on"
-        path = self.own / EVALUATION
-        return self.read(path, lambda text: _evaluation_figures(json.loads(text)), remedy) or ()
+        return self.read(self.own / EVALUATION, lambda text: evaluation_part(json.loads(text)), remedy)
 
     def baselines(self) -> tuple[Figures, ...]:
         """The yardsticks, with the paired difference where the model was compared."""
@@ -106,6 +114,14 @@ class RunFiles:
             return None
         return self.read(path, lambda text: arena_page("Explainers compared", json.loads(text)), remedy)
 
+    def studies(self, page: Path) -> tuple[Study, ...]:
+        """Pages of studies in the folder, as links from a page that lies at `page`. Few runs have any."""
+        known = [(name, self.folder / f"{file}.html") for file, name in STUDY_PAGES.items()]
+        removals = [
+            (f"Words removed: {place.parent.name}", place) for place in sorted(self.folder.glob("*/surgery.html"))
+        ]
+        return tuple(Study(name, _link(page, place)) for name, place in (*known, *removals) if place.is_file())
+
     def documents(self) -> dict[str, str]:
         """Settings and versions as they were written."""
         places = (self.folder / "resolved_config.yaml", self.own / "environment.json")
@@ -119,6 +135,16 @@ class RunFiles:
         except (OSError, ValueError, LookupError, TypeError):
             return None
         return seed if isinstance(seed, int) else None
+
+
+def _link(page: Path, other: Path) -> str:
+    """The address of a file in a link of a page: relative, so that both can be moved together."""
+    try:
+        relative = Path(os.path.relpath(other.absolute(), page.absolute().parent)).as_posix()
+    except ValueError:  # another drive
+        return other.absolute().as_uri()
+    # A colon too: what stands before it would be a scheme.
+    return quote(os.fsencode(relative))
 
 
 def whole_records(text: str) -> list[dict[str, Any]]:
@@ -139,10 +165,6 @@ def _result_figures(results: dict[str, Any]) -> tuple[Figures, ...]:
     if "runs" not in results:
         return (Figures(*score_figures(results)),)
     return Figures(*mean_figures(results)), *(Figures(*score_figures(run)) for run in results["runs"])
-
-
-def _evaluation_figures(found: dict[str, Any]) -> tuple[Figures, ...]:
-    return tuple(Figures(heading, rows) for heading, rows in evaluation_figures(found))
 
 
 def _name_figures(scores: dict[str, Any]) -> tuple[Figures, ...]:

@@ -1,8 +1,10 @@
 """Pages to look at, with something in every section."""
 
-from splade.report.page import Example, Figures, Page
+from splade.report.evaluation_page import evaluation_part
+from splade.report.page import Example, Figures, Page, Study
 from splade.report.picture import Picture
 from splade.report.svg import Axis, Series, line_chart
+from tests.report.evaluations import evaluation
 from tests.report.explanations import explanation, named_explanation
 
 
@@ -21,10 +23,12 @@ def full_page(name: str = "ordinary") -> Page:
         subtitle=name,
         headline=Figures(name, [(name, name, name)]),
         figures=[Figures(name, [(name, name, name)])],
+        evaluation=evaluation_part(evaluation(name)),
         curves=[Picture(name, chart, name)],
         lexicon={"texts": 7, "classes": [{"label": name, "texts": 7, **sides}]},
         examples=[Example(named_explanation(name), name), Example(explanation(), "positive")],
         frontier=Picture(name, chart, name),
+        studies=[Study(name, "a%20study.html")],
         documents={name: name},
         missing=[name],
     )

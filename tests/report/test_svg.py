@@ -1,3 +1,4 @@
+import re
 import xml.etree.ElementTree as ElementTree
 
 import pytest
@@ -92,6 +93,41 @@ def test_names_of_a_legend_do_not_overlap_and_stay_inside_where_they_fit(names, 
         ends[row] = at + SAMPLE + LETTER * len(name)
         assert at == 0 or ends[row] <= width
     assert list(ends) == list(range(len(ends)))
+
+
+def test_neighbouring_lines_differ_without_their_colours():
+    svg = line_chart("t", Axis("x"), Axis("y"), [Series(f"{i}", [1, 2], [i, i]) for i in range(4)])
+    dashes = [line.get("stroke-dasharray") for line in ElementTree.fromstring(svg).iter(f"{SVG}polyline")]
+    assert len(set(dashes)) == 4
+
+
+def test_intervals_are_upright_lines_inside_the_frame_around_their_points():
+    svg = line_chart("t", Axis("x"), Axis("y"), [Series("a", [1, 2], [5, 6], [(1, 9), None])])
+    root = ElementTree.fromstring(svg)
+    (upright,) = [path.get("d") for path in root.iter(f"{SVG}path") if path.get("stroke") and "V" in path.get("d")]
+    x, low, high = map(float, re.findall(r"[\d.]+", upright))
+    assert (x, low > points(svg)[0][0][1] > high) == (points(svg)[0][0][0], True)
+    assert TITLE < high < low <= HEIGHT - BOTTOM
+
+
+def test_a_guide_is_named_but_has_no_points():
+    svg = line_chart("t", Axis("x"), Axis("y"), [Series("a", [1], [5]), Series("floor", [1, 2], [3, 3], is_guide=True)])
+    root = ElementTree.fromstring(svg)
+    assert len(list(root.iter(f"{SVG}circle"))) == 1
+    assert "floor" in {element.text for element in root.iter(f"{SVG}text")}
+
+
+@pytest.mark.parametrize("from_zero", [True, False])
+def test_an_axis_begins_at_zero_where_that_is_wanted(from_zero):
+    svg = line_chart("t", Axis("x"), Axis("y", from_zero=from_zero), [Series("a", [1, 2], [80, 90])])
+    ticks = [element.text for element in ElementTree.fromstring(svg).iter(f"{SVG}text")]
+    assert ticks.count("0") == 1 + from_zero, "one is that of the other axis"
+    assert ("80" in ticks) != from_zero
+
+
+def test_what_a_chart_shows_is_told_in_words_that_stay_text():
+    svg = line_chart("t", Axis("x"), Axis("y"), [Series("a", [1], [5])], told="a < b")
+    assert ElementTree.fromstring(svg).find(f"{SVG}desc").text == "a < b"
 
 
 def test_what_cannot_be_drawn_is_refused():

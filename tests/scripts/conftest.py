@@ -3,7 +3,8 @@ import pytest
 from splade.models.persistence import save_pretrained
 from tests import tiny
 from tests.evaluation.corpora import TEXTS
-from tests.scripts.runs import BASELINES, EVALUATION, LABELS, NAMES, TEST, write
+from tests.report.evaluations import evaluation
+from tests.scripts.runs import BASELINES, LABELS, NAMES, TEST, write
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +31,6 @@ def finished(bare, model):
     write(bare, "results.json", {"seed": 4, "test": TEST})
     write(bare, "names.json", {"model": NAMES, "bag of words": NAMES})
     write(bare, "baselines.json", BASELINES)
-    write(bare, "evaluation.json", EVALUATION)
+    write(bare, "evaluation.json", evaluation("texts.csv"))
     (bare / "history.jsonl").write_text('{"step": 1, "ce": 0.5}\n{"step": 2, "ce": 0.4}\n{"step": 3, "c')
     return bare

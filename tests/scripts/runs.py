@@ -16,23 +16,6 @@ BASELINES = {
     "model": {"folder": "x", "accuracy": 0.875},
     "difference": {"TF-IDF": {"mean": 0.075, "low": 0.05, "high": 0.1}},
 }
-SOME = {"mean": 0.625, "low": 0.6, "high": 0.65, "count": 500}
-SAME = {"agreement": SOME}
-EVALUATION = {
-    **{"data": "texts.csv", "split": "test", "texts": 500, "masking": None, "probes": None},
-    "performance": {"accuracy": SOME, "majority": 0.5, "active_words": SOME, "texts_without_words": 3},
-    "calibration": {"ece": SOME, "ece_by_chance_high": 0.02, "overconfidence": SOME},
-    "verification": {"texts_beyond_tolerance": 0, "worst_relative_error": 1e-7}
-    | {"same_sign": SOME, "effect_error": SOME},
-    "completeness": {"empty": SAME, "sizes": [{"fraction": 0.1, "words": SOME, "circuit": SAME, "random": SAME}]},
-    "removability": {"removed": [{"words": 1, "orders": dict.fromkeys(["direct", "leave_one_out", "random"], SOME)}]},
-    "separation": {"cosine": None, "jaccard": None},
-    "stability": {"all_edits": {"top_words": SOME}, "other_texts": {"top_words": SOME}},
-    "ablation_sparsity": {"contributions": SOME},
-    "downstream": {"delta": SOME},
-}
-EVALUATION["performance"]["texts_at_limit"] = 0
-EVALUATION["removability"]["everything"] = SOME
 
 
 def write(folder, name, value) -> None:

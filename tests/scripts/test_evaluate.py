@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from splade.data import load_text_dataset
 from splade.models.persistence import from_pretrained, save_pretrained
-from splade.report.evaluation_figures import evaluation_figures
+from splade.report.evaluation_page import evaluation_part
 from splade.scripts import evaluate as script
 from splade.scripts.corpus import Columns
 from splade.scripts.unseen_texts import unseen_texts
@@ -52,9 +52,9 @@ def test_a_file_is_measured_in_one_line(run, folder, reviews):
     assert found["texts"] == 7
     assert found["data"] == str(reviews)
     assert found["performance"]["accuracy"]["count"] == 7
-    headings = [heading for heading, rows in evaluation_figures(found) if rows]
-    assert headings[0] == f"How well does it decide? On 7 texts of {reviews}"
-    assert len(headings) == 5, "a page can show all that was written"
+    shown = evaluation_part(found)
+    assert shown.about.startswith(f"On 7 texts of {reviews}.")
+    assert all(topic.figures.rows and topic.tables for topic in shown.topics), "a page can show all that was written"
     # Three texts of the seven are negative; they count as the model numbers its classes.
     assert [own["texts"] for own in found["performance"]["classes"]] == [4, 0, 3]
 

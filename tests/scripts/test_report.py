@@ -1,5 +1,6 @@
 import json
 import re
+from urllib.parse import unquote
 
 import pytest
 import typer
@@ -30,12 +31,12 @@ def test_a_finished_run_is_shown_whole(finished):
     (finished.parent / "frontier.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
     output = run(finished, "--texts", 4)
     page = (finished / "report.html").read_text()
-    assert sections(page) == ["figures", "training", "lexicons", "texts", "frontier", "settings"]
+    assert sections(page) == ["figures", "evaluation", "training", "lexicons", "texts", "frontier", "settings"]
     assert "report.html" in output.replace("\n", "")
     for told in (
-        "On 500 texts of texts.csv",
-        "62.5% (60.0% to 65.0%)",
-        "without the top word",
+        "On 490 texts of texts.csv",
+        "80.0% (75.0% to 85.0%)",
+        "Labels that change without the top words",
         "87.5%",
         "96.5%",
         "model +7.5% (+5.0% to +10.0%)",
@@ -90,7 +91,8 @@ def test_a_damaged_file_is_said_and_the_rest_is_shown(finished, name, text):
     run(finished)
     page = (finished / "report.html").read_text()
     assert f"{name} cannot be shown" in page
-    assert sections(page) == ["figures", "training", "settings", "missing"]
+    shown = [] if name == "evaluation.json" else ["evaluation"]
+    assert sections(page) == ["figures", *shown, "training", "settings", "missing"]
 
 
 def test_data_that_is_gone_is_said(finished):
@@ -98,7 +100,7 @@ def test_data_that_is_gone_is_said(finished):
     run(finished)
     page = (finished / "report.html").read_text()
     assert "There are no words and no texts" in page
-    assert sections(page) == ["figures", "training", "settings", "missing"]
+    assert sections(page) == ["figures", "evaluation", "training", "settings", "missing"]
 
 
 def test_labels_that_are_not_the_models_are_said(finished):
@@ -152,7 +154,7 @@ def test_only_some_texts_of_a_large_test_split_are_read(finished, monkeypatch):
     run(finished, "--texts", 0)
     page = (finished / "report.html").read_text()
     assert "are those of 2 of" in page
-    assert sections(page) == ["figures", "training", "lexicons", "settings", "missing"]
+    assert sections(page) == ["figures", "evaluation", "training", "lexicons", "settings", "missing"]
 
 
 def test_a_sweep_is_found_beside_or_above(tmp_path):
@@ -173,6 +175,28 @@ def test_yardsticks_of_a_sweep_are_those_of_its_points(bare):
     assert [name for name, *_ in shown.rows] == ["this model", "TF-IDF"]
     write(bare, "baselines.json", {**BASELINES, "test_texts": 7})
     assert RunFiles(bare).baselines()[0].heading == "On 7 test texts"
+
+
+def test_pages_of_studies_are_linked_from_wherever_the_report_lies(bare):
+    odd = bare / "javascript:x & <b>"
+    odd.mkdir()
+    for page in (bare / "sae.html", bare / "polysemy.html", odd / "surgery.html"):
+        page.write_text("a study")
+    (bare / "long_context.json").write_text("{}")
+    run(bare)
+    page = (bare / "report.html").read_text()
+    assert sections(page) == ["studies", "settings", "missing"]
+    links = re.findall(r'<li><a href="(.*?)">(.*?)</a>', page)
+    assert [address for address, _ in links] == [
+        "sae.html",
+        "polysemy.html",
+        "javascript%3Ax%20%26%20%3Cb%3E/surgery.html",
+    ]
+    assert links[-1][1] == "Words removed: javascript:x &amp; &lt;b&gt;"
+    elsewhere = bare.parent / "pages" / "mine.html"
+    run(bare, "--out", elsewhere)
+    for address, _ in re.findall(r'<li><a href="(.*?)">(.*?)</a>', elsewhere.read_text()):
+        assert (elsewhere.parent / unquote(address)).read_text() == "a study"
 
 
 def test_a_page_says_what_was_trained_on_what(bare):

@@ -1,0 +1,101 @@
+"""A made-up evaluation with every field, as `evaluation.json` has it."""
+
+from typing import Any
+
+
+def interval(mean: float | None = 0.5) -> dict[str, Any]:
+    ends = {"low": None, "high": None} if mean is None else {"low": mean - 0.05, "high": mean + 0.05}
+    return {"mean": mean, **ends, "count": 500}
+
+
+def remaining(agreement: float) -> dict[str, Any]:
+    names = ("accuracy", "relative_accuracy", "kl", "recovered")
+    return {"agreement": interval(agreement), **{name: interval() for name in names}}
+
+
+def likeness() -> dict[str, Any]:
+    return {name: interval() for name in ("same_label", "top_words", "contributions")}
+
+
+def eraser_scores() -> dict[str, Any]:
+    return {"comprehensiveness": interval(), "sufficiency": interval()}
+
+
+def evaluation(name: str = "ordinary") -> dict[str, Any]:
+    """Everything that is measured; `name` stands wherever a string from outside can stand."""
+    orders = ("direct", "leave_one_out", "random")
+    return {
+        **{"model": "a folder", "data": name, "split": "test", "most_texts": 500, "texts": 490},
+        **{"labels": [name, "positive"], "seed": 3, "schema_version": 1, "seconds": {"reading": 1.5}},
+        "performance": {
+            **{"accuracy": interval(0.8), "active_words": interval(31.0)},
+            **{"majority": 0.51, "macro_f1": 0.79, "texts_without_words": 3, "texts_at_limit": 4},
+            "classes": [{"label": name, "texts": 240, "precision": 0.81, "recall": 0.82, "f1": 0.83}],
+        },
+        "calibration": {
+            **{key: interval(0.1) for key in ("ece", "overconfidence", "brier", "log_loss")},
+            **{"ece_by_chance": 0.03, "ece_by_chance_high": 0.04},
+            "curve": [
+                {"low": low, "high": low + 0.1, "texts": texts, "confidence": low + 0.06, "accuracy": interval(low)}
+                for low, texts in ((0.6, 13), (0.9, 1234))
+            ],
+        },
+        "frontier": [
+            {"most_words": k, "active_words": interval(words), "accuracy": interval(), "agreement": interval()}
+            for k, words in ((1, 1.0), (10, 9.5))
+        ],
+        "verification": {
+            **{"worst_relative_error": 2e-7, "worst_absolute_error": 3e-7, "worst_text": 7},
+            **{"texts_beyond_tolerance": 0},
+            **{key: interval() for key in ("same_sign", "effect_error", "region_changed")},
+        },
+        "completeness": {
+            "full_accuracy": interval(0.8),
+            "empty": remaining(0.4),
+            "sizes": [
+                {
+                    **{"fraction": fraction, "words": interval(4.0), "advantage": interval(0.3)},
+                    **{"circuit": remaining(0.9), "random": remaining(0.6), "per_class": {name: interval(0.95)}},
+                }
+                for fraction in (0.05, 0.1)
+            ],
+        },
+        "eraser": {
+            "orders": {
+                order: eraser_scores() | {"budgets": [eraser_scores() | {"fraction": f} for f in (0.05, 0.1)]}
+                for order in orders
+            },
+            "comprehensiveness_advantage": interval(),
+        },
+        "removability": {
+            "removed": [
+                {"words": words, "orders": {order: interval() for order in orders}, "advantage": interval()}
+                for words in (1, 3)
+            ],
+            "everything": interval(),
+        },
+        "masking": {
+            **{"texts": 250, "trained_with_masking": False},
+            **{key: interval() for key in ("as_trained", "whole", "merged", "scattered")},
+            "masked": [{"fraction": 0.5, "strongest": interval(), "random": interval()}],
+        },
+        "separation": {"fraction": 0.1, "cosine_by_chance": 0.01}
+        | {key: interval() for key in ("cosine", "jaccard_within", "jaccard_across", "jaccard")},
+        "stability": {
+            **{"texts": 200, "all_edits": likeness(), "other_texts": likeness()},
+            "edits": [{"edit": name, "texts": 190, "likeness": likeness()}],
+        },
+        "ablation_sparsity": {"contributions": interval(10.0), "effects": interval(11.0)},
+        "probes": {
+            **{"texts": 240, "loss": 0.3, "base_loss": 0.69},
+            "classes": [{"label": name, "word": name, "loss": 0.31, "base_loss": 0.68}],
+        },
+        "downstream": {
+            **{key: interval() for key in ("loss", "ungated_loss", "delta", "kl", "ungated_words")},
+            **{"texts": 180, "language": {"tokens": 729, "raw": interval(), "gated": interval(), "uniform": 10.3}},
+        },
+        "layers": {
+            **{key: interval() for key in ("full", "without_layers", "remainder")},
+            **{"texts": 100, "layers": [{"layer": 1, "contribution": interval(), "flips": interval()}]},
+        },
+    }
