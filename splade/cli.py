@@ -110,3 +110,7 @@ def main() -> None:
     """Run the command line."""
     with errors_as_sentences():
         app()
+
+
+if __name__ == "__main__":
+    main()

@@ -10,6 +10,7 @@ from splade.data import TextDataset
 from splade.device import resolve_device
 from splade.evaluation.names import measure_names, strongest_words
 from splade.evaluation.names_bag import BagOfWords
+from splade.evaluation.names_model import NamedModel
 from splade.models.lexical_sae import LexicalSAE
 from splade.models.persistence import from_pretrained
 from splade.pipelines.inputs import draw, load_data, model_folder, require_same_experiment, require_same_labels
@@ -72,7 +73,7 @@ def run_names(
 
 
 def _strongest(
-    model: LexicalSAE, dataset: TextDataset, words: int, seed: int, on_step: OnStep
+    model: LexicalSAE | NamedModel, dataset: TextDataset, words: int, seed: int, on_step: OnStep
 ) -> dict[str, list[dict[str, Any]]]:
     read = draw(dataset.test, READ_AT_MOST, seed)
     found = strongest_words(model, read.texts, read.labels, words, on_step)

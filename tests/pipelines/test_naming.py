@@ -12,7 +12,8 @@ def test_the_strongest_words_are_those_of_all_classes_of_a_sorted_set(monkeypatc
     split = TextSplit(texts, tuple(labels))
     dataset = TextDataset("sorted", ("negative", "positive"), train=split, validation=split, test=split)
     monkeypatch.setattr(naming, "load_data", lambda *_: dataset)
-    monkeypatch.setattr(naming, "from_pretrained", lambda _: BagOfWords(texts[::20], labels[::20]))
+    bag = BagOfWords(texts[::20], labels[::20])
+    monkeypatch.setattr(naming, "from_pretrained", lambda _: SimpleNamespace(to=lambda _: bag))
     for check in ("require_same_experiment", "require_same_labels"):
         monkeypatch.setattr(naming, check, lambda *_: None)
     monkeypatch.setattr(naming, "measure_names", lambda *_: SimpleNamespace(as_dict=dict))
