@@ -48,7 +48,8 @@ def test_training_on_an_own_file_leaves_a_run_and_a_model_that_explains(run, tin
     assert {"resolved_config.yaml", "results.json", "history.jsonl", "environment.json", "model"} <= left
     assert "checkpoint" not in left
     page = (tmp_path / "run" / "report.html").read_text()
-    assert "How well does it decide? On 3 texts" in page
+    assert "How well does it decide?" in page
+    assert "On 3 texts of" in page
     for told in ("Do words mean what they say? The model on 2 texts", "delete test"):
         assert told in page
         assert told in output
