@@ -13,6 +13,10 @@ from splade.evaluation.names_text import words_and_marks
 from splade.progress import OnStep, Step, silent
 
 
+class NoWords(ValueError):
+    """There is no word whose name could be tried."""
+
+
 class BagOfWords:
     """TF-IDF and logistic regression over whole words.
 
@@ -22,6 +26,8 @@ class BagOfWords:
     def __init__(self, texts: Sequence[str], labels: Sequence[int]) -> None:
         if len(set(labels)) < 2:
             raise ValueError(f"a bag of words needs texts of two classes or more, got labels {sorted(set(labels))}")
+        if not any(map(_words, texts)):
+            raise NoWords(f"none of {len(texts)} texts has a word of letters or digits, so no name can be tried")
         self.vectorizer = TfidfVectorizer(analyzer=_words, norm=None)  # pyright: ignore[reportArgumentType]
         features = self.vectorizer.fit_transform(texts)
         self.classifier = LogisticRegression(max_iter=1000).fit(features, np.asarray(labels))

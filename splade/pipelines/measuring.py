@@ -30,7 +30,8 @@ def measure_run(config: ExperimentConfig, names_texts: int, device: str, watcher
     results = run_experiment(config, resume=is_begun(config), device=device, watchers=watchers)
     runs = results.get("runs", [results])
     # Measured by now, unless `evaluation.after_training` is off.
-    names = over_seeds([found["model"] for found in name_runs(config, device, watchers).values()])
+    named = [found["model"] for found in name_runs(config, device, watchers).values()]
+    names = over_seeds(named) if named else {"delete": {}, "follow": {}}
     accuracy = mean_and_interval([run["test"]["accuracy"] for run in runs])
     return RunFigures(
         active_words=mean_and_interval([run["test"]["active_words"] for run in runs]).mean,

@@ -9,7 +9,7 @@ from splade.config.schema import ExperimentConfig
 from splade.data import TextDataset
 from splade.device import resolve_device
 from splade.evaluation.names import measure_names, strongest_words
-from splade.evaluation.names_bag import BagOfWords
+from splade.evaluation.names_bag import BagOfWords, NoWords
 from splade.evaluation.names_model import NamedModel
 from splade.models.lexical_sae import LexicalSAE
 from splade.models.persistence import from_pretrained
@@ -27,15 +27,21 @@ def name_runs(
 ) -> dict[int, dict[str, Any]]:
     """What `names.json` of every seed's run says of its model; measured where it is not there yet, or on too few texts.
 
-    On up to `evaluation.names_texts` test texts; where that is 0 nothing is measured, and nothing comes back.
+    On up to `evaluation.names_texts` test texts; where that is 0, or no text has a word, nothing is measured and none
+    comes back.
     """
     texts, found = config.evaluation.names_texts, {}
     for seed, folder in seed_folders(config).items() if texts else ():
         saved = read_names(folder / NAMES, texts)
         if saved is None:
             on_step = watchers.until_interrupted(f"measuring the names of {folder.name}; the training is complete")
-            # The report has words of each class of its own.
-            saved = run_names(config, texts=texts, words=0, seed=seed, device=device, on_step=on_step)
+            try:
+                # The report has words of each class of its own.
+                saved = run_names(config, texts=texts, words=0, seed=seed, device=device, on_step=on_step)
+            except NoWords as error:
+                # The training is complete, and nothing is wrong with it.
+                watchers.on_note(f"names are not measured: {error}")
+                continue
         found[seed] = saved
     return found
 

@@ -4,6 +4,7 @@ from splade.config.load import build_config
 from splade.data import TextDataset, TextSplit
 from splade.evaluation.names_bag import BagOfWords
 from splade.pipelines import naming
+from splade.runs import Watchers
 
 
 def test_the_strongest_words_are_those_of_all_classes_of_a_sorted_set(monkeypatch, tmp_path):
@@ -23,3 +24,16 @@ def test_the_strongest_words_are_those_of_all_classes_of_a_sorted_set(monkeypatc
         "negative": ["awful"],
         "positive": ["lovely"],
     }
+
+
+def test_a_run_without_a_word_is_complete_and_says_that_names_are_not_measured(monkeypatch, tmp_path):
+    split = TextSplit(("🙂 🙂", "🙁 !"), (0, 1))
+    dataset = TextDataset("signs", ("bad", "good"), train=split, validation=split, test=split)
+    monkeypatch.setattr(naming, "load_data", lambda *_: dataset)
+    monkeypatch.setattr(naming, "from_pretrained", lambda _: SimpleNamespace(to=lambda _: None))
+    for check in ("require_same_experiment", "require_same_labels"):
+        monkeypatch.setattr(naming, check, lambda *_: None)
+    said = []
+    config = build_config({"output_dir": str(tmp_path)})
+    assert naming.name_runs(config, watchers=Watchers(on_note=said.append)) == {}
+    assert said == ["names are not measured: none of 2 texts has a word of letters or digits, so no name can be tried"]
