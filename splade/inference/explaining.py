@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, overload
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -122,7 +123,16 @@ def explain_batch(model: LexicalSAE, question: Question, read: ReadTexts) -> Ite
             spans=place.spans if place else None,
             whole_text=place.whole_text if place else None,
         )
-        yield replace(made, not_explained=limits(made))
+        yield replace(made, not_explained=limits(made, _mute(model, read.token_ids[row])))
+
+
+def _mute(model: LexicalSAE, token_ids: Sequence[int]) -> list[str]:
+    """Words of a text that are cut into parts, where a neighbourhood lets no part of a word speak."""
+    if model.neighbourhood is None:
+        return []
+    ids = torch.tensor(token_ids, device=model.neighbourhood.goes_on.device)
+    words = (str(model.tokenizer.decode(word)).strip() for word in model.neighbourhood.cut_words(ids))
+    return [word for word in words if any(map(str.isalpha, word))]
 
 
 class Effect(NamedTuple):

@@ -1,5 +1,7 @@
 """What an explanation leaves out, in sentences."""
 
+from collections.abc import Sequence
+
 from splade.explanation import Explanation
 from splade.report.removal import MARK, is_marked
 
@@ -20,9 +22,18 @@ _ABOUT_BIAS = {
 }
 
 
-def limits(explanation: Explanation) -> tuple[str, ...]:
-    """What is not explained: what was not read, the bias, the whole text, and where removal does something else."""
+SHOWN_AT_MOST = 5
+"""Words that open nothing, by name."""
+
+
+def limits(explanation: Explanation, mute: Sequence[str] = ()) -> tuple[str, ...]:
+    """What is not explained: what was not read, the bias, the whole text, and where removal does something else.
+
+    `mute` are words of the text that can open nothing themselves.
+    """
     found = []
+    if mute:
+        found.append(_about_mute(list(dict.fromkeys(mute))))
     if explanation.tokens_cut:
         found.append(f"{explanation.tokens_cut} tokens at the end were not read: the text is too long for the model.")
     found.append(_ABOUT_BIAS[explanation.method].format(bias=explanation.bias, share=explanation.bias_share))
@@ -34,6 +45,15 @@ def limits(explanation: Explanation) -> tuple[str, ...]:
         found += _about_removal(explanation)
         found.append("How strong a word is depends on the whole text, and that is not taken apart here.")
     return tuple(found)
+
+
+def _about_mute(words: Sequence[str]) -> str:
+    named = ", ".join(f'"{word}"' for word in words[:SHOWN_AT_MOST])
+    more = f" and {len(words) - SHOWN_AT_MOST} more" if len(words) > SHOWN_AT_MOST else ""
+    return (
+        f"The tokenizer cuts up {named}{more}. No part of a word can open a name, so what is said there acts through "
+        "the strengths of other words, or not at all."
+    )
 
 
 def _about_removal(explanation: Explanation) -> list[str]:

@@ -250,3 +250,15 @@ def test_explaining_needs_no_more_passes_of_the_encoder_than_predicting(model, m
         passes.clear()
         explain(model, TEXTS, method=method, batch_size=2)
         assert len(passes) == 3
+
+
+def test_words_that_the_tokenizer_cuts_up_are_named_where_no_part_may_speak():
+    piece = next(name for name in tiny.WORDS if name.startswith("##"))
+    text = f"good film{piece.removeprefix('##')} bad"
+    settings = {"gate": "drelu", "neighbourhood": {"words_per_token": 4}}
+    near = tiny.model(ModelConfig.model_validate(settings))
+    near.start_from_backbone()
+    assert f'"film{piece.removeprefix("##")}"' in explain(near, text).not_explained[0]
+    assert not any("cuts up" in line for line in explain(near, "good film").not_explained)
+    free = tiny.model(ModelConfig.model_validate({"gate": "drelu"}))
+    assert not any("cuts up" in line for line in explain(free, text).not_explained)

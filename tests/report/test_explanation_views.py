@@ -164,3 +164,12 @@ def test_limits_tell_what_is_not_explained(changes, said):
 def test_limits_claim_nothing_that_was_not_found():
     told = " ".join(limits(explanation(words=(), whole_text=0.0, method="leave_one_out")))
     assert not any(phrase in told for phrase in ("not read", "as a whole", "hidden unit", "How strong"))
+
+
+def test_words_that_can_open_nothing_are_named_once_and_not_all():
+    told = limits(explanation(), ["mawkish", "treacly", "mawkish"])[0]
+    assert 'cuts up "mawkish", "treacly".' in told
+    many = limits(explanation(), [f"w{i}" for i in range(7)])[0]
+    assert '"w4" and 2 more.' in many
+    assert "w5" not in many
+    assert not any("cuts up" in line for line in limits(explanation()))

@@ -99,6 +99,20 @@ class Neighbourhood(nn.Module):
         joined = self.can_go_on[input_ids[:, :-1]] & self.goes_on[input_ids[:, 1:]]
         return pad(joined, (0, 1)) | pad(joined, (1, 0))
 
+    def cut_words(self, token_ids: Int[Tensor, " L"]) -> list[list[int]]:
+        """The words of a text that stand in several tokens, none of which speaks; each as its tokens, in their order.
+
+        Example: [CLS] a maw ##kish film [SEP] -> [[maw, ##kish]]
+        """
+        joined = (self.can_go_on[token_ids[:-1]] & self.goes_on[token_ids[1:]]).tolist()
+        words: list[list[int]] = []
+        for at, (token, goes_on) in enumerate(zip(token_ids[1:].tolist(), joined, strict=True)):
+            if goes_on and at and joined[at - 1]:
+                words[-1].append(token)
+            elif goes_on:
+                words.append([int(token_ids[at]), token])
+        return words
+
     def allows(self, input_ids: Int[Tensor, "B L"], real: Bool[Tensor, "B L"]) -> Bool[Tensor, "B L V"]:
         """The same as a mask over all words: the slow form."""
         words, size = self.words(input_ids, real), len(self.table)
