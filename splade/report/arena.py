@@ -58,7 +58,7 @@ def arena_summary(found: Data) -> list[str]:
         f"{found['texts']} texts; explainers that draw were asked with {found['seeds']} seeds. "
         f"Predicting takes {prediction['mean']:.0f} ms of processor time.",
         f"Check: exact leave-one-out is {_first(checks['leave_one_out_is_first'])} on single removals.",
-        f"Check: random is {_last(checks['random_is_last'])} there.",
+        f"Check: there, random is {_last(checks['random_is_last'])}.",
     ]
     if not _has_gradient_times_strength(found):
         gap = checks["direct_minus_gradient_times_strength"]
@@ -151,7 +151,7 @@ def _first(holds: bool) -> str:
 
 
 def _last(holds: bool) -> str:
-    return "last" if holds else "not last: somebody is reliably worse than a lot"
+    return "last as far as the intervals tell" if holds else "not last: somebody is reliably worse than a lot"
 
 
 def _number(interval: Data) -> str:
