@@ -23,8 +23,7 @@ class TrainingConfig(PartConfig):
     gradient_accumulation_steps: int = Field(default=1, ge=1)
     """Batches per optimiser step. What is a mean over samples is the same as with a batch so much larger; the terms
     `separation_cosine`, `df_flops`, `frequency` and `active_count`, the class means of `separation_contrastive`, the
-    balance `running_mean`, the count constraint and the spread of the logits see one batch at a
-    time."""
+    balance `running_mean`, the count constraint and the spread of the logits see one batch at a time."""
     learning_rate: PositiveFloat | None = 5e-5
     """Highest learning rate of the encoder; null finds one by a range test."""
     head_rate: PositiveFloat = 20.0

@@ -96,15 +96,19 @@ class Neighbourhood(nn.Module):
 
     def _is_part(self, input_ids: Int[Tensor, "B L"]) -> Bool[Tensor, "B L"]:
         """Positions whose token is only a part of the word that stands there."""
-        joined = self.can_go_on[input_ids[:, :-1]] & self.goes_on[input_ids[:, 1:]]
+        joined = self._goes_on_after(input_ids)
         return pad(joined, (0, 1)) | pad(joined, (1, 0))
+
+    def _goes_on_after(self, input_ids: Int[Tensor, "*batch L"]) -> Bool[Tensor, "*batch L-1"]:
+        """Positions whose word goes on with the next token."""
+        return self.can_go_on[input_ids[..., :-1]] & self.goes_on[input_ids[..., 1:]]
 
     def cut_words(self, token_ids: Int[Tensor, " L"]) -> list[list[int]]:
         """The words of a text that stand in several tokens, none of which speaks; each as its tokens, in their order.
 
         Example: [CLS] a maw ##kish film [SEP] -> [[maw, ##kish]]
         """
-        joined = (self.can_go_on[token_ids[:-1]] & self.goes_on[token_ids[1:]]).tolist()
+        joined = self._goes_on_after(token_ids).tolist()
         words: list[list[int]] = []
         for at, (token, goes_on) in enumerate(zip(token_ids[1:].tolist(), joined, strict=True)):
             if goes_on and at and joined[at - 1]:
