@@ -109,6 +109,12 @@ class Vocabulary:
         is_open = [surface[-1:].isalnum() for surface, _ in self._surfaces]
         return torch.tensor(goes_on, device="cpu") & self.feature_mask, torch.tensor(is_open, device="cpu")
 
+    @cached_property
+    def joins(self) -> tuple[list[bool], list[bool]]:
+        """`joins_mask` as lists, for going through a text token by token."""
+        goes_on, can_go_on = self.joins_mask
+        return goes_on.tolist(), can_go_on.tolist()
+
     def find(self, word: str) -> WordMatch:
         """The dimensions of a word: with and without a leading space, in any case, singular and regular plural.
 
@@ -179,7 +185,10 @@ class Vocabulary:
 
 
 class DimensionTable:
-    """The one place that maps a dimension to its name and kind: vocabulary first, then what parts append."""
+    """The one place that maps a dimension to its name and kind: vocabulary first, then what parts append.
+
+    Of what is appended, whole words (those that the tokenizer cuts up) come first: words, then senses and shapes.
+    """
 
     def __init__(self, vocabulary: Vocabulary, appended: Sequence[Dimension] = ()) -> None:
         self.vocabulary = vocabulary
@@ -195,12 +204,27 @@ class DimensionTable:
             return Dimension(self.vocabulary.names[index], "word")
         return self.appended[index - self.vocabulary.size]
 
+    @property
+    def num_words(self) -> int:
+        """Dimensions that are words, of the vocabulary or appended; senses and shapes come after them."""
+        return self.vocabulary.size + sum(dimension.kind == "word" for dimension in self.appended)
+
     def find(self, word: str) -> tuple[int, ...]:
         """Every dimension of a word, its sense slots included; refused with the reason when there is none."""
-        ids = self.vocabulary.require(word).ids
+        appended = [i for form in _variants(word.strip()) for i in self.appended_words.get(form, ())]
+        ids = self.vocabulary.find(word).ids if appended else self.vocabulary.require(word).ids
         senses = tuple(f"{self[i].name}@" for i in ids)
         slots = [i for i, slot in enumerate(self.appended, self.vocabulary.size) if slot.name.startswith(senses)]
-        return (*ids, *slots)
+        return (*ids, *sorted(appended), *slots)
+
+    @cached_property
+    def appended_words(self) -> dict[str, tuple[int, ...]]:
+        """The appended words by their name."""
+        words: dict[str, tuple[int, ...]] = {}
+        for i, dimension in enumerate(self.appended, self.vocabulary.size):
+            if dimension.kind == "word":
+                words[dimension.name] = (*words.get(dimension.name, ()), i)
+        return words
 
     def names(self, indices: Iterable[int]) -> list[str]:
         """Names of several dimensions, in their order."""

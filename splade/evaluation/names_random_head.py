@@ -10,7 +10,7 @@ import copy
 import torch
 from torch import nn
 
-from splade.models.layers.neighbourhood import NOBODY
+from splade.models.layers.cut_words import NOBODY
 from splade.models.lexical_sae import LexicalSAE
 
 
@@ -35,4 +35,8 @@ def with_random_lexical_head(model: LexicalSAE, seed: int = 0) -> LexicalSAE:
     if control.neighbourhood is not None:
         table = control.neighbourhood.table
         table.copy_(torch.where(table == NOBODY, NOBODY, becomes[table.clamp(min=0)]))
+        cut = control.neighbourhood.cut
+        drawn = torch.randperm(len(cut), generator=torch.Generator().manual_seed(seed)).to(table.device)
+        if len(cut):
+            cut.word_at.copy_(torch.where(cut.word_at == NOBODY, NOBODY, drawn[cut.word_at.clamp(min=0)]))
     return control

@@ -57,10 +57,11 @@ class LexicalSAENames:
         for rows, batch in self._batches(encoded.tokens, "reading texts", on_step):
             state = self._state(batch)
             values = contributions_per_class(state)
+            own = self.model.own_words(batch.input_ids)
             labels, positions = state.logits.argmax(-1).tolist(), self._positions(state, batch)
             for i, row in enumerate(rows):
                 here = state.code.text(i)
-                written = frozenset(encoded.tokens.ids[row])
+                written = frozenset(encoded.tokens.ids[row]) | frozenset(own[i].tolist())
                 spans = self._spans(plain[row], [encoded.offsets[row][at] for at in positions[here].tolist()])
                 words = self._words(state, here, values, labels[i], spans)
                 readings[row] = Reading(plain[row], labels[i], words, written | self._slots(written))
@@ -88,14 +89,15 @@ class LexicalSAENames:
         return answers
 
     def dimensions_of(self, words: Sequence[str]) -> list[tuple[int, ...]]:
-        """Dimensions of the words that are one token, at the start of a text or inside it, and that may open."""
+        """Dimensions of words, at the start of a text or inside it, that may open: one token, or a cut word's own."""
         if not words:
             return []
         may_open = (~self.model.gate.closed).tolist()
         spelled = [word for word in words] + [f" {word}" for word in words]
         tokens = self.model.tokenizer(spelled, add_special_tokens=False)["input_ids"]
         single = [{ids[0]} if len(ids) == 1 else set() for ids in tokens]  # pyright: ignore[reportArgumentType, reportGeneralTypeIssues]
-        found = [single[i] | single[i + len(words)] for i in range(len(words))]
+        appended = self.model.dimensions.appended_words
+        found = [single[i] | single[i + len(words)] | set(appended.get(word, ())) for i, word in enumerate(words)]
         return [tuple(sorted(i for i in ids | self._slots(frozenset(ids)) if may_open[i])) for ids in found]
 
     @torch.no_grad()
@@ -199,7 +201,7 @@ class LexicalSAENames:
         expander = self.model.expander
         if expander is None:
             return frozenset()
-        slots = expander.slot_columns(self.model.backbone.vocab_size).tolist()
+        slots = expander.slot_columns(self.model.dimensions.num_words).tolist()
         return frozenset(i for word, *senses in slots if word in dimensions for i in senses)
 
 

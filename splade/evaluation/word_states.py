@@ -95,9 +95,9 @@ def picked_slots(expander: VirtualExpander, hidden: Float[Tensor, "*batch D"]) -
     return expander.scores(hidden).unflatten(-1, (-1, expander.num_senses)).argmax(-1)
 
 
-def with_senses_merged(code: SparseCode, expander: VirtualExpander, vocab_size: int) -> SparseCode:
+def with_senses_merged(code: SparseCode, expander: VirtualExpander, num_words: int) -> SparseCode:
     """The code as it would be without sense slots: a word is as strong as its strongest sense."""
-    own, *senses = expander.slot_columns(vocab_size).cpu().T
+    own, *senses = expander.slot_columns(num_words).cpu().T
     word_of = torch.arange(code.size)
     for column in senses:
         word_of[column] = own
@@ -108,7 +108,7 @@ def codes_of(model: LexicalSAE, states: WordStates) -> dict[str, SparseCode]:
     """Every kind of code by the name that tables show, the hidden state last."""
     codes = {"words at the token": states.at_word, "words of the sentence": states.in_sentence}
     if model.expander is not None:
-        size = model.backbone.vocab_size
+        size = model.dimensions.num_words
         codes |= {f"{name}, senses merged": with_senses_merged(c, model.expander, size) for name, c in codes.items()}
     return codes | {HIDDEN: SparseCode.from_dense(states.hidden)}
 

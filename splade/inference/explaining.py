@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, overload
 
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -127,11 +126,10 @@ def explain_batch(model: LexicalSAE, question: Question, read: ReadTexts) -> Ite
 
 
 def _mute(model: LexicalSAE, token_ids: Sequence[int]) -> list[str]:
-    """Words of a text that are cut into parts, where a neighbourhood lets no part of a word speak."""
+    """Words of a text that are cut into parts and have no dimension, where no part of a word may speak."""
     if model.neighbourhood is None:
         return []
-    ids = torch.tensor(token_ids, device=model.neighbourhood.goes_on.device)
-    words = (str(model.tokenizer.decode(word)).strip() for word in model.neighbourhood.cut_words(ids))
+    words = (str(model.tokenizer.decode(word)).strip() for word in model.neighbourhood.mute_words(token_ids))
     return [word for word in words if any(map(str.isalpha, word))]
 
 

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+import torch
+
 from splade.inference.explaining import explain_batch
 from splade.inference.labels import check_method
 from splade.inference.question import Question
@@ -44,7 +46,9 @@ def explain_model_spans(
         contributions = attribute_towards(read.state, question.direction(logits, question.targets(logits)))
         dense = replace(read.state.code, values=contributions).dense()
         for scores, ids, text in zip(dense, read.token_ids, read.texts, strict=True):
-            yield aggregate_subword_attributions(list(ids), scores, model.tokenizer, text, method)
+            at_own = scores[model.own_words(torch.tensor([ids], device=scores.device))[0]]
+            per_token = scores.expand(len(ids), -1).index_put((torch.arange(len(ids)), torch.tensor(ids)), at_own)
+            yield aggregate_subword_attributions(list(ids), per_token, model.tokenizer, text, method)
 
     scored = list(answers(model, texts, batch_size, routed if method == ROUTED else by_own_subwords))
     return scored[0] if is_one_text(texts) else scored

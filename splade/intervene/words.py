@@ -73,6 +73,6 @@ def _of_index(model: LexicalSAE, index: int) -> FoundWord:
         raise ValueError(f"{index!r} is not a dimension; the sparse layer has {len(table)}, counted from 0")
     if not table.feature_mask[index]:
         raise ValueError(f"dimension {index} is the special token {table[index].name!r}, not a word")
-    slots = () if model.expander is None else model.expander.slot_columns(model.backbone.vocab_size).tolist()
+    slots = () if model.expander is None else model.expander.slot_columns(model.dimensions.num_words).tolist()
     own = next((tuple(row) for row in slots if row[0] == index), (index,))
     return FoundWord(table[index].name, own)

@@ -17,10 +17,12 @@ from transformers import PreTrainedTokenizerBase
 
 from splade.circuits.core import CircuitState, SparseCircuitState
 from splade.circuits.sparse_code import SparseCode
+from splade.data.batches import tokenise
 from splade.models.backbone import Backbone, load_backbone
 from splade.models.config import ModelConfig
 from splade.models.heads import Head
 from splade.models.layers.activation import Gate, GateOutput
+from splade.models.layers.cut_words import frequent_cut_words
 from splade.models.layers.pooling import TopK
 from splade.models.layers.screening import Candidates, Screen
 from splade.models.projection import Projection
@@ -67,9 +69,10 @@ class LexicalSAE(nn.Module):
         self.labels = _checked_labels(labels)
         self.backbone = backbone
         vocabulary = Vocabulary(backbone.tokenizer, backbone.vocab_size)
+        cut_words = config.neighbourhood.dimensions() if config.neighbourhood else []
         senses = config.expander.dimensions(vocabulary) if config.expander else []
         shapes = config.shapes.dimensions() if config.shapes else []
-        self.dimensions = DimensionTable(vocabulary, [*senses, *shapes])
+        self.dimensions = DimensionTable(vocabulary, [*cut_words, *senses, *shapes])
         size = len(self.dimensions)
         self.expander = config.expander.build(backbone.width, vocabulary) if config.expander else None
         self.neighbourhood = config.neighbourhood.build(vocabulary) if config.neighbourhood else None
@@ -93,9 +96,15 @@ class LexicalSAE(nn.Module):
         self._screen = Screen()
 
     @classmethod
-    def from_backbone(cls, config: ModelConfig, labels: Mapping[str, Sequence[str]]) -> "LexicalSAE":
-        """A new model on the backbone that the config names, its heads untrained."""
-        model = cls(config, load_backbone(config.name, lexical_head=config.lexical_head), labels)
+    def from_backbone(
+        cls, config: ModelConfig, labels: Mapping[str, Sequence[str]], texts: Sequence[str] = ()
+    ) -> "LexicalSAE":
+        """A new model on the backbone that the config names, its heads untrained.
+
+        Words that the tokenizer cuts up get dimensions by their frequency in `texts`, as many as the config allows.
+        """
+        backbone = load_backbone(config.name, lexical_head=config.lexical_head)
+        model = cls(_with_cut_words(config, backbone, texts), backbone, labels)
         model.start_from_backbone()
         return model
 
@@ -120,8 +129,13 @@ class LexicalSAE(nn.Module):
             self.head(name).start_from(self.dimension_embeddings())
 
     def dimension_embeddings(self) -> Float[Tensor, "V D"]:
-        """The decoder's row of each dimension's word: senses of a word share theirs, a shape has a random one."""
+        """The decoder's row of each dimension's word: senses of a word share theirs, a shape has a random one.
+
+        A word that the tokenizer cuts up has the mean of its tokens'.
+        """
         rows = self.backbone.decoder.weight.detach()
+        if self.neighbourhood is not None and len(self.neighbourhood.cut):
+            rows = torch.cat([rows, self.neighbourhood.cut.embeddings(rows)])
         if self.expander is not None:
             senses = self.expander.token_ids.repeat_interleave(self.expander.num_senses - 1)
             rows = torch.cat([rows, rows[senses]])
@@ -144,6 +158,10 @@ class LexicalSAE(nn.Module):
     def max_length(self) -> int:
         """Longest text in tokens: the config's wish within the backbone's limit."""
         return min(self.config.max_length, self.backbone.max_tokens)
+
+    def own_words(self, input_ids: TokenIds) -> TokenIds:
+        """The dimension of the word that stands at each position: its token, or at the first of several the word's."""
+        return input_ids if self.neighbourhood is None else self.neighbourhood.own_words(input_ids)
 
     def encoder_parameters(self) -> Iterator[nn.Parameter]:
         """What makes the encoder's states: the backbone, and the vectors of shapes where it is told them."""
@@ -228,7 +246,10 @@ class LexicalSAE(nn.Module):
         twice = live_only and projection.computes_words_alone and self.gate.reach() is not None
         with torch.set_grad_enabled(torch.is_grad_enabled() and not twice):
             logits = self._all_columns(projection.at(hidden, input_ids, chosen))
-        words, in_reach = self._live_words(logits, input_ids[chosen]) if live_only else None, self._in_reach(logits)
+        words, in_reach = (
+            self._live_words(logits, self.own_words(input_ids)[chosen]) if live_only else None,
+            self._in_reach(logits),
+        )
         if words is not None and twice:
             named = words if self.shapes is None else words[: -len(self.shapes)]
             logits = self._all_columns(projection.words_at(hidden, chosen, named))
@@ -303,7 +324,10 @@ class LexicalSAE(nn.Module):
             logits = encoded.logits.amax(1)
             return EncodedDocument(pooled, gate, logits, in_reach=self._in_reach(logits))
         logits = self.max_logits(input_ids, attention_mask, states)
-        words, in_reach = self._live_words(logits, input_ids) if live_only else None, self._in_reach(logits)
+        words, in_reach = (
+            self._live_words(logits, self.own_words(input_ids)) if live_only else None,
+            self._in_reach(logits),
+        )
         logits = logits if words is None else logits.index_select(1, words)
         gate = self.gate(logits, words)
         return EncodedDocument(self.saturation(gate.activated), gate, logits, words, in_reach)
@@ -422,6 +446,16 @@ class LexicalSAE(nn.Module):
         if name not in self.heads:
             raise ValueError(f"this model has no head {name!r}; it has: {', '.join(self.heads)}")
         return self.heads[name]  # pyright: ignore[reportReturnType]
+
+
+def _with_cut_words(config: ModelConfig, backbone: Backbone, texts: Sequence[str]) -> ModelConfig:
+    """The settings with the words that these texts say should have dimensions; a list that is given stays."""
+    near = config.neighbourhood
+    if near is None or near.cut_words or not near.most_cut_words or not texts:
+        return config
+    read = tokenise(backbone.tokenizer, texts, min(config.max_length, backbone.max_tokens))
+    words = frequent_cut_words(read.ids, Vocabulary(backbone.tokenizer, backbone.vocab_size), near.most_cut_words)
+    return config.model_copy(update={"neighbourhood": near.model_copy(update={"cut_words": words})})
 
 
 def _check_split_words_are_named(config: ModelConfig, vocabulary: Vocabulary, unnamed: Bool[Tensor, " V"]) -> None:

@@ -12,7 +12,8 @@ from torch.nn.functional import linear
 
 from splade.models.backbone import Backbone
 from splade.models.layers.activation import Gate
-from splade.models.layers.neighbourhood import NOBODY, Neighbourhood, near_logits, pool_near
+from splade.models.layers.cut_words import NOBODY
+from splade.models.layers.neighbourhood import Neighbourhood, near_logits, pool_near
 from splade.models.layers.screening import Candidates, Screen
 from splade.models.layers.virtual_expander import VirtualExpander
 from splade.models.layers.vocab_head import can_open, max_logits, open_logits, padded_rows, winning_positions
@@ -46,6 +47,8 @@ class Projection:
         reach = mask[..., None]
         if self.neighbourhood is not None:
             reach = self.neighbourhood.allows(input_ids, mask)
+            cut = self.neighbourhood.cut
+            logits = torch.cat([logits, logits[..., cut.first_tokens]], dim=-1) if len(cut) else logits
         logits = logits.masked_fill(~reach, -torch.inf)
         return logits if self.expander is None else self.expander(hidden, logits)
 
@@ -57,7 +60,7 @@ class Projection:
             pooled = max_logits(hidden, self.backbone.decoder.weight, self.backbone.decoder_bias, mask)
         else:
             words = self.neighbourhood.words(input_ids, mask)
-            pooled = pool_near(self._near(hidden, words), words, self.backbone.vocab_size)
+            pooled = pool_near(self._near(hidden, words), words, self._num_words)
         if self.expander is None:
             return pooled
         return self.expander.place(pooled, self._slots(hidden, input_ids, mask).amax(1))
@@ -74,7 +77,7 @@ class Projection:
             logits = self.backbone.decoder(states)
         else:
             words = self.neighbourhood.words(input_ids, chosen)[chosen][:, None]
-            logits = pool_near(self._near(states[:, None], words), words, self.backbone.vocab_size)
+            logits = pool_near(self._near(states[:, None], words), words, self._num_words)
         if self.expander is None:
             return logits
         return self.expander.place(logits, self._slots(hidden, input_ids, chosen)[chosen])
@@ -134,13 +137,20 @@ class Projection:
         opening = opening.to(torch.promote_types(opening.dtype, torch.float32))
         return opening - TIE * (1 + opening.abs().clamp(max=1e6))
 
+    @property
+    def _num_words(self) -> int:
+        """Words with a column of their own: the vocabulary, and what the neighbourhood adds to it."""
+        return self.backbone.vocab_size if self.neighbourhood is None else len(self.neighbourhood.decoder_rows)
+
     def _plain_opening(self) -> Float[Tensor, " V"]:
-        """The same for the vocabulary; infinite for split words, whose slots speak for them."""
-        opening = self._opening()[: self.backbone.vocab_size]
+        """The same for words alone; infinite for split words, whose slots speak for them."""
+        opening = self._opening()[: self._num_words]
         return opening if self.expander is None else opening.index_fill(0, self.expander.token_ids, torch.inf)
 
     def _near(self, hidden: Float[Tensor, "*batch D"], words: Int[Tensor, "*batch N"]) -> Float[Tensor, "*batch N"]:
-        return near_logits(hidden, self.backbone.decoder.weight, self.backbone.decoder_bias, words)
+        assert self.neighbourhood is not None
+        rows = self.neighbourhood.decoder_rows[words.clamp(min=0)].masked_fill(words == NOBODY, NOBODY)
+        return near_logits(hidden, self.backbone.decoder.weight, self.backbone.decoder_bias, rows)
 
     @staticmethod
     def _open_near(
@@ -167,7 +177,7 @@ class Projection:
     ) -> Candidates:
         """The entries joined by those of the sense slots that are picked and can open."""
         assert self.expander is not None
-        columns = self.expander.slot_columns(self.backbone.vocab_size)
+        columns = self.expander.slot_columns(self._num_words)
         opening = self._opening()
         at = can_open(slots, opening[columns]).nonzero(as_tuple=True)
         rows, slot, sense = at

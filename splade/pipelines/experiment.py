@@ -98,7 +98,8 @@ def setup_and_train(
     for note in dataset.notes:
         watchers.on_note(note)
     set_seed(seed)
-    model = LexicalSAE.from_backbone(config.model, {CLASSIFY: dataset.label_names}).to(resolve_device(device))
+    labels = {CLASSIFY: dataset.label_names}
+    model = LexicalSAE.from_backbone(config.model, labels, dataset.train.texts).to(resolve_device(device))
     train, validation = (documents(model, split) for split in (dataset.train, dataset.validation))
     fitted = fit(model, train, validation, config.training, seed, folder, watchers)
     scores = score(model, dataset.test, watchers.on_step)

@@ -19,7 +19,7 @@ from splade.training.tutor import Tutor
 def anchored() -> Recipe:
     """Neighbourhoods tie names to the text; a tutor helps the encoder learn; the number of words is a constraint."""
     model = ModelConfig(
-        neighbourhood=Neighbourhood.Config(words_per_token=16),
+        neighbourhood=Neighbourhood.Config(words_per_token=16, most_cut_words=8192),
         gate=JumpReLUGate.Config(initial_threshold=0.1, kernel="rectangle", offset=True),
         saturation=Log1p.Config(),
         masking=WordMasking.Config(low=0.05, high=0.2),

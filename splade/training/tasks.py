@@ -95,7 +95,7 @@ class Documents:
         document = model.encode_document(input_ids, mask, states, live_only=live_only)
         labels = self.labels[batch.rows].to(device)
         mean_state = (states * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
-        return _encoded(model, document, input_ids, labels, mean_state)
+        return _encoded(model, document, model.own_words(input_ids), labels, mean_state)
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ class Positions:
         shapes = None if self.shapes is None else self.shapes(rows).to(device)
         states = model.encoder_states(input_ids, mask, shapes)
         found = model.encode_at(input_ids, mask, at, states, shapes, live_only=live_only)
-        return _encoded(model, found, input_ids[at][:, None], labels[chosen].to(device), states[at])
+        return _encoded(model, found, model.own_words(input_ids)[at][:, None], labels[chosen].to(device), states[at])
 
 
 def _encoded(
@@ -137,7 +137,7 @@ def _encoded(
     labels: Int[Tensor, " N"],
     states: Float[Tensor, "N E"],
 ) -> Encoded:
-    """Samples with their own words; `ids` are the tokens of each."""
+    """Samples with their own words; `ids` are the dimensions of the words that stand in each."""
     count, closed = found.logits.shape[1], model.gate.closed
     columns = ids
     if found.words is not None:

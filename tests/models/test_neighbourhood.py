@@ -300,13 +300,3 @@ def test_a_saved_model_keeps_its_neighbourhood(tmp_path):
     ids, mask = tiny.batch()
     with torch.no_grad():
         assert torch.equal(back.classify_document(ids, mask).logits, model.classify_document(ids, mask).logits)
-
-
-def test_cut_words_are_the_positions_that_are_mute_for_being_parts():
-    part = Neighbourhood.Config(words_per_token=3).build(Vocabulary(tiny.wordpiece()))
-    pieces = [name for name in tiny.WORDS if name.startswith("##")]
-    first, second = pieces[0], pieces[-1]
-    ids = torch.tensor(ids_of("[CLS]", "good", "film", first, second, "bad", "great", first, "[SEP]"))
-    assert part.cut_words(ids) == [ids_of("film", first, second), ids_of("great", first)]
-    assert part._is_part(ids[None]).sum() == 5
-    assert part.cut_words(torch.tensor(ids_of("[CLS]", "good", "[SEP]"))) == []

@@ -5,26 +5,29 @@ With a neighbourhood, a word can open at a position only if the token that stand
 take the token away and the word is gone with it. The names hold by construction, not by persuasion, and only N logits
 per position are computed instead of V.
 
+Words that the tokenizer cuts up have no row of their own in the decoder; those that the model is given speak for
+themselves alone (`cut_words`).
+
 1. `choose(weight)` fills the table once, from the pretrained decoder, before training.
 2. `near_logits` computes the logits of each token's own candidates, [.., N] of [.., V].
 3. `pool_near` takes the maximum of each word over the positions where it is a candidate, -inf where there is none.
 """
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int
-from pydantic import Field
+from pydantic import Field, field_validator
 from torch import Tensor, nn
 from torch.nn.functional import normalize, pad
 
 from splade.function_words import function_word_mask
+from splade.models.layers.cut_words import NOBODY, CutWords, split_words
 from splade.part import PartConfig
-from splade.vocab import CONTINUATION, Vocabulary
+from splade.vocab import CONTINUATION, Dimension, Vocabulary
 
-NOBODY = -1
-"""Stands in the table where a token has no (further) word to speak for."""
 GATHERED_FLOATS = 2**22
 """Decoder rows gathered at once, in numbers: 16 MB in single precision."""
 
@@ -33,7 +36,8 @@ class Neighbourhood(nn.Module):
     """A table of N words per token; special tokens, numbers, function words and parts of words speak for nobody.
 
     "cr" of "crass" says nothing about the word that it begins, so a token speaks only where it is the whole word. A
-    piece that is also how a word is written at the start of a text speaks there as that word.
+    piece that is also how a word is written at the start of a text speaks there as that word. The first token of one of
+    the `cut_words` speaks for that word, whose dimension follows those of the vocabulary.
     """
 
     table: Int[Tensor, "V N"]
@@ -41,12 +45,30 @@ class Neighbourhood(nn.Module):
     """Tokens that go on with the word before them, if there is one."""
     can_go_on: Bool[Tensor, " V"]
     """Tokens after which a word can go on."""
+    decoder_rows: Int[Tensor, " W"]
+    """The row of the decoder that each word is read by: its own, or that of its first token."""
 
     class Config(PartConfig):
         words_per_token: int = Field(default=8, ge=1)
         """How many words a token may open: the nearest in the decoder, itself first."""
         function_words: bool = False
         """Whether function words ("of", "and", "the") may be features too; negations ("not") always may."""
+        most_cut_words: int = Field(default=0, ge=0)
+        """How many of the words that the tokenizer cuts into parts get a dimension of their own in training: the most
+        frequent of its texts, each in at least two. 0 gives none: such words are mute."""
+        cut_words: tuple[str, ...] = ()
+        """These words. Training finds them itself; a list of your own is taken as it is."""
+
+        @field_validator("cut_words")
+        @classmethod
+        def _once_each(cls, words: tuple[str, ...]) -> tuple[str, ...]:
+            if twice := sorted(word for word, count in Counter(words).items() if count > 1):
+                raise ValueError(f"model.neighbourhood.cut_words names a word twice: {', '.join(twice)}")
+            return words
+
+        def dimensions(self) -> list[Dimension]:
+            """The appended words."""
+            return [Dimension(word, "word") for word in self.cut_words]
 
         def build(self, vocabulary: Vocabulary) -> "Neighbourhood":
             return Neighbourhood(self, vocabulary)
@@ -64,6 +86,9 @@ class Neighbourhood(nn.Module):
         goes_on, can_go_on = vocabulary.joins_mask
         self.register_buffer("goes_on", goes_on.clone(), persistent=False)
         self.register_buffer("can_go_on", can_go_on.clone(), persistent=False)
+        self.cut = CutWords(config.cut_words, vocabulary)
+        rows = torch.cat([torch.arange(vocabulary.size, device="cpu"), self.cut.first_tokens])
+        self.register_buffer("decoder_rows", rows, persistent=False)
         self._is_chosen = False
 
     @torch.no_grad()
@@ -85,41 +110,49 @@ class Neighbourhood(nn.Module):
             self.table[at_start] = self.table[word]
 
     def words(self, input_ids: Int[Tensor, "B L"], real: Bool[Tensor, "B L"]) -> Int[Tensor, "B L N"]:
-        """The words that the token at each position may open; nobody at padding, nor in the parts of a word."""
+        """The words that the token at each position may open, its own first; nobody at padding, nor in parts of a word.
+
+        A word of several tokens speaks at the first of them, if it has a dimension.
+        """
         if not self._is_chosen:
             # Asked of the table, which is saved with the model, until it says yes: later calls cost nothing.
             self._is_chosen = bool((self.table != NOBODY).any())
             if not self._is_chosen:
                 raise ValueError("no token has a neighbourhood yet: call model.start_from_backbone() first")
-        mute = ~real | self._is_part(input_ids)
-        return self.table[input_ids].masked_fill(mute[..., None], NOBODY)
-
-    def _is_part(self, input_ids: Int[Tensor, "B L"]) -> Bool[Tensor, "B L"]:
-        """Positions whose token is only a part of the word that stands there."""
         joined = self._goes_on_after(input_ids)
-        return pad(joined, (0, 1)) | pad(joined, (1, 0))
+        is_part = pad(joined, (0, 1)) | pad(joined, (1, 0))
+        words = self.table[input_ids].masked_fill((~real | is_part)[..., None], NOBODY)
+        if len(self.cut):
+            found = self.cut.find(input_ids, joined)
+            speaks = (found != NOBODY) & real
+            words[..., 0] = torch.where(speaks, len(self.table) + found, words[..., 0])
+        return words
+
+    def own_words(self, input_ids: Int[Tensor, "B L"]) -> Int[Tensor, "B L"]:
+        """The dimension of each token, or of the word that begins with it where that is one of the cut ones."""
+        if not len(self.cut):
+            return input_ids
+        found = self.cut.find(input_ids, self._goes_on_after(input_ids))
+        return torch.where(found == NOBODY, input_ids, len(self.table) + found)
 
     def _goes_on_after(self, input_ids: Int[Tensor, "*batch L"]) -> Bool[Tensor, "*batch L-1"]:
         """Positions whose word goes on with the next token."""
         return self.can_go_on[input_ids[..., :-1]] & self.goes_on[input_ids[..., 1:]]
 
-    def cut_words(self, token_ids: Int[Tensor, " L"]) -> list[list[int]]:
+    def mute_words(self, token_ids: Sequence[int]) -> list[list[int]]:
         """The words of a text that stand in several tokens, none of which speaks; each as its tokens, in their order.
 
-        Example: [CLS] a maw ##kish film [SEP] -> [[maw, ##kish]]
+        Example: [CLS] a maw ##kish film [SEP] -> [[maw, ##kish]], unless "mawkish" is one of the `cut_words`
         """
-        joined = self._goes_on_after(token_ids).tolist()
-        words: list[list[int]] = []
-        for at, (token, goes_on) in enumerate(zip(token_ids[1:].tolist(), joined, strict=True)):
-            if goes_on and at and joined[at - 1]:
-                words[-1].append(token)
-            elif goes_on:
-                words.append([int(token_ids[at]), token])
-        return words
+        return [word for word in split_words(token_ids, self._vocabulary) if not self._speaks(word)]
 
-    def allows(self, input_ids: Int[Tensor, "B L"], real: Bool[Tensor, "B L"]) -> Bool[Tensor, "B L V"]:
+    def _speaks(self, word: Sequence[int]) -> bool:
+        ids = torch.tensor([word], device=self.table.device)
+        return bool(self.cut.find(ids, torch.ones_like(ids[:, 1:], dtype=torch.bool))[0, 0] != NOBODY)
+
+    def allows(self, input_ids: Int[Tensor, "B L"], real: Bool[Tensor, "B L"]) -> Bool[Tensor, "B L W"]:
         """The same as a mask over all words: the slow form."""
-        words, size = self.words(input_ids, real), len(self.table)
+        words, size = self.words(input_ids, real), len(self.decoder_rows)
         # One spare column takes what speaks for nobody.
         mask = torch.zeros(*input_ids.shape, size + 1, dtype=torch.bool, device=words.device)
         return mask.scatter_(-1, words.where(words != NOBODY, size), True)[..., :size]

@@ -73,10 +73,10 @@ class VirtualExpander(nn.Module):
         slots = self.slot_logits(hidden, word_logits[..., self.token_ids])
         return self.place(word_logits, slots)
 
-    def slot_columns(self, vocab_size: int) -> Int[Tensor, "K M"]:
-        """The dimension of each slot: the word's own, then those appended after the vocabulary."""
+    def slot_columns(self, num_words: int) -> Int[Tensor, "K M"]:
+        """The dimension of each slot: the word's own, then those appended after all words."""
         extra = self.num_senses - 1
-        appended = vocab_size + torch.arange(len(self.token_ids) * extra, device=self.token_ids.device)
+        appended = num_words + torch.arange(len(self.token_ids) * extra, device=self.token_ids.device)
         return torch.cat([self.token_ids[:, None], appended.view(-1, extra)], dim=1)
 
     def place(

@@ -1,0 +1,240 @@
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from splade.data.batches import tokenise
+from splade.evaluation.names_random_head import with_random_lexical_head
+from splade.evaluation.names_sae import LexicalSAENames
+from splade.inference import explain, explain_model_spans
+from splade.intervene import SuppressedModel
+from splade.models.config import ModelConfig
+from splade.models.layers.cut_words import NOBODY, CutWords, frequent_cut_words, spellings_of, split_words
+from splade.models.layers.neighbourhood import Neighbourhood
+from splade.models.lexical_sae import LexicalSAE
+from splade.models.persistence import from_pretrained, save_pretrained
+from splade.training.tasks import Documents
+from splade.vocab import Vocabulary
+from tests import tiny
+
+WORDS = ("filmed", "unhappyness", "badly")
+BANK = tiny.wordpiece().convert_tokens_to_ids("bank")
+TEXT = "a badly filmed plot, not a boringly good film"
+
+
+def vocabulary():
+    return Vocabulary(tiny.wordpiece())
+
+
+def cut_model(words=WORDS, open_all=False, **others):
+    settings = {"gate": "drelu", "neighbourhood": {"words_per_token": 3, "cut_words": words}, **others}
+    model = tiny.model(ModelConfig.model_validate(settings))
+    model.start_from_backbone()
+    if open_all:
+        with torch.no_grad():
+            model.backbone.decoder.bias += 50
+    return model
+
+
+def batch_of(model, *texts):
+    tokens = tokenise(model.tokenizer, texts, model.max_length)
+    batch = tokens.batch(range(len(texts)))
+    return batch.input_ids, batch.attention_mask
+
+
+def own_names(model, text):
+    ids, mask = batch_of(model, text)
+    own = model.neighbourhood.words(ids, mask)[0, :, 0].tolist()
+    return [model.dimensions[i].name if i != NOBODY else None for i in own]
+
+
+# Finding them in texts
+
+
+def test_a_word_is_split_where_it_stands_in_several_tokens():
+    ids = tiny.wordpiece().convert_tokens_to_ids
+    tokens = ids(["[CLS]", "good", "film", "##ing", "##ly", "bad", "great", "##ed", "[SEP]"])
+    assert split_words(tokens, vocabulary()) == [ids(["film", "##ing", "##ly"]), ids(["great", "##ed"])]
+    assert split_words(ids(["[CLS]", "good", "[SEP]"]), vocabulary()) == []
+    assert split_words([], vocabulary()) == []
+
+
+def test_words_of_at_least_two_texts_get_a_dimension_the_most_frequent_first():
+    texts = ["badly filmed", "badly played badly", "filmed badly", "playing playing", "the good film"]
+    ids = tokenise(tiny.wordpiece(), texts, 32).ids
+    assert frequent_cut_words(ids, vocabulary(), 10) == ("badly", "filmed")
+    assert frequent_cut_words(ids, vocabulary(), 1) == ("badly",)
+    assert frequent_cut_words([], vocabulary(), 10) == ()
+
+
+def test_a_new_model_takes_them_from_the_texts_it_is_given(tmp_path):
+    folder = str(tiny.saved_encoder(tmp_path))
+    settings = {"name": folder, "neighbourhood": {"most_cut_words": 5}}
+    labels = {"classify": ["n", "p"]}
+    texts = ["badly filmed", "badly made", "good film"]
+    model = LexicalSAE.from_backbone(ModelConfig.model_validate(settings), labels, texts)
+    assert model.config.neighbourhood.cut_words == ("badly",)
+    assert model.dimensions[model.backbone.vocab_size].name == "badly"
+    settings["neighbourhood"]["cut_words"] = ("filmed",)
+    given = LexicalSAE.from_backbone(ModelConfig.model_validate(settings), labels, texts)
+    assert given.config.neighbourhood.cut_words == ("filmed",)
+
+
+def test_a_word_that_is_not_cut_and_a_word_given_twice_are_refused():
+    with pytest.raises(ValueError, match="does not cut 'film' into parts"):
+        cut_model(("film",))
+    with pytest.raises(ValueError, match="does not cut 'bad plot' into parts"):
+        cut_model(("bad plot",))
+    with pytest.raises(ValueError, match="names a word twice: badly"):
+        cut_model(("badly", "filmed", "badly"))
+
+
+def test_bytes_that_spell_a_word_two_ways_are_one_word():
+    known = Vocabulary(tiny.byte_bpe())
+    (found,) = spellings_of(["goodfilm"], known)
+    assert len(found) == 2
+    part = CutWords(["goodfilm"], known)
+    for spelling in found:
+        ids = torch.tensor([spelling])
+        joined = torch.ones(1, len(spelling) - 1, dtype=torch.bool)
+        assert part.find(ids, joined).tolist() == [[0] + [NOBODY] * (len(spelling) - 1)]
+
+
+@given(st.data())
+def test_the_trie_finds_what_a_table_of_whole_words_finds(data):
+    known = vocabulary()
+    part = Neighbourhood.Config(cut_words=(*WORDS, "filmedly", "gooding")).build(known)
+    names = st.sampled_from(["[CLS]", "film", "##ed", "##ly", "un", "##happy", "##ness", "bad", "good", "##ing", ","])
+    rows = data.draw(st.lists(st.lists(names, min_size=8, max_size=8), min_size=1, max_size=3))
+    ids = torch.tensor([tiny.wordpiece().convert_tokens_to_ids(row) for row in rows])
+    table = {tuple(s): i for i, found in enumerate(spellings_of(part.config.cut_words, known)) for s in found}
+    expected = torch.full_like(ids, NOBODY)
+    for row, tokens in enumerate(ids.tolist()):
+        at = 0
+        while at < len(tokens):
+            end = at + 1
+            while end < len(tokens) and part.can_go_on[tokens[end - 1]] and part.goes_on[tokens[end]]:
+                end += 1
+            expected[row, at] = table.get(tuple(tokens[at:end]), NOBODY)
+            at = end
+    assert torch.equal(part.cut.find(ids, part._goes_on_after(ids)), expected)
+
+
+# In a model
+
+
+def test_a_cut_word_speaks_for_itself_at_its_first_token_and_others_stay_mute():
+    model = cut_model()
+    names = own_names(model, TEXT)
+    said = [name for name in names if name is not None]
+    assert said == ["badly", "filmed", "plot", "not", "good", "film"]
+    ids, mask = batch_of(model, TEXT)
+    words = model.neighbourhood.words(ids, mask)
+    assert (words[0, names.index("badly"), 1:] == NOBODY).all()
+    tokens = ids[0].tolist()
+    (mute,) = model.neighbourhood.mute_words(tokens)
+    assert model.tokenizer.decode(mute) == "boringly"
+
+
+@pytest.mark.parametrize("gate", ["drelu", "gated_jumprelu", "jumprelu"])
+@pytest.mark.parametrize(
+    "others",
+    [{}, {"expander": {"token_ids": (BANK,), "num_senses": 3}}, {"shapes": {}}, {"pool": "attention"}],
+    ids=["plain", "senses", "shapes", "attention"],
+)
+def test_every_route_gives_a_cut_word_the_same_strength(gate, others):
+    model = cut_model(gate=gate, **others)
+    ids, mask = batch_of(model, TEXT, "the bank was badly filmed", "unhappyness")
+    with torch.no_grad():
+        slow = model.pool(model(ids, mask), mask)
+        torch.testing.assert_close(model.encode_document(ids, mask).sparse_vector, slow)
+        torch.testing.assert_close(model.encode_sparse(ids, mask).dense(), slow)
+    size = model.backbone.vocab_size
+    assert model.dimensions.num_words == size + len(WORDS)
+    assert model.dimensions.find("badly") == (size + WORDS.index("badly"),)
+    with torch.no_grad():
+        model.backbone.decoder.bias += 50
+        opened = model.encode_document(ids, mask).sparse_vector[:, size : size + len(WORDS)] > 0
+    assert opened.tolist() == [[True, False, True], [True, False, True], [False, True, False]]
+
+
+def test_positions_of_a_tagger_give_a_cut_word_the_same_strength():
+    model = cut_model()
+    ids, mask = batch_of(model, TEXT)
+    with torch.no_grad():
+        slow = model(ids, mask)[mask]
+        torch.testing.assert_close(model.encode_at(ids, mask, mask).sparse_vector, slow)
+        torch.testing.assert_close(model.encode_positions(ids, mask, mask).dense(), slow)
+
+
+def test_it_is_read_by_the_decoder_row_of_its_first_token():
+    model = cut_model()
+    ids, mask = batch_of(model, "badly")
+    bad, dimension = ids[0, 1], model.dimensions.find("badly")[0]
+    with torch.no_grad():
+        plain = model.backbone.decoder(model.backbone.hidden(ids, mask))
+        assert torch.equal(model.word_logits(ids, mask)[0, 1, dimension], plain[0, 1, bad])
+
+
+def test_a_text_asks_its_cut_words_to_open_as_it_asks_its_others():
+    model = cut_model()
+    ids, mask = batch_of(model, TEXT)
+    tokens = tokenise(model.tokenizer, [TEXT], model.max_length)
+    for live_only in (False, True):
+        encoded = Documents(tokens, torch.tensor([0])).encode(model, [0], live_only=live_only)
+        columns = encoded.own[0].nonzero().flatten()
+        own = columns if encoded.words is None else encoded.words[columns]
+        names = {model.dimensions[int(i)].name for i in own}
+        assert {"badly", "filmed", "plot", "good"} <= names
+        assert "bad" not in names
+    assert torch.equal(model.own_words(ids)[0, 2], torch.tensor(model.dimensions.find("badly")[0]))
+
+
+def test_a_removed_cut_word_is_zero_and_its_name_is_found_in_any_case():
+    model = cut_model(open_all=True)
+    ids, mask = batch_of(model, TEXT)
+    (dimension,) = model.dimensions.find("badly")
+    assert model.encode_document(ids, mask).sparse_vector[0, dimension] > 0
+    assert SuppressedModel(model, "Badly").encode_document(ids, mask).sparse_vector[0, dimension] == 0
+    with pytest.raises(ValueError, match="'boringly' has no dimension of its own"):
+        SuppressedModel(model, "boringly")
+
+
+def test_a_saved_model_keeps_its_cut_words(tmp_path):
+    model = cut_model()
+    save_pretrained(model, tmp_path / "model")
+    back = from_pretrained(tmp_path / "model")
+    ids, mask = batch_of(model, TEXT)
+    assert back.dimensions.appended == model.dimensions.appended
+    with torch.no_grad():
+        assert torch.equal(back.classify_document(ids, mask).logits, model.classify_document(ids, mask).logits)
+
+
+def test_an_explanation_shows_a_cut_word_at_its_place_and_names_only_mute_ones():
+    model = cut_model(open_all=True)
+    why = explain(model, TEXT)
+    word = next(word for word in why.words if word.word == "badly")
+    assert TEXT[word.start : word.end] == "badly"
+    assert word.is_expansion is False
+    assert word.kind == "word"
+    (line,) = [line for line in why.not_explained if "cuts up" in line]
+    assert '"boringly"' in line
+    assert "badly" not in line
+    said = dict(explain_model_spans(model, TEXT, "sum"))
+    assert said["badly"] == pytest.approx(word.contribution)
+
+
+def test_names_know_a_cut_word_and_the_control_gives_it_to_another():
+    model = cut_model(open_all=True)
+    names = LexicalSAENames(model)
+    dimension = model.dimensions.find("badly")
+    assert names.dimensions_of(["badly", "boringly"]) == [dimension, ()]
+    (reading,) = names.contributions([TEXT])
+    (word,) = [word for word in reading.words if word.dimension == dimension[0]]
+    assert TEXT[slice(*word.span)] == "badly"
+    assert dimension[0] in reading.written
+    control = with_random_lexical_head(model, seed=1)
+    own = [name for name in own_names(control, "badly filmed unhappyness") if name is not None]
+    assert sorted(own) == sorted(WORDS)
+    assert own != ["badly", "filmed", "unhappyness"]
+    assert own_names(model, "badly")[1] == "badly"
