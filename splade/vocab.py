@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, Literal
 
 import torch
@@ -19,6 +20,8 @@ from transformers import PreTrainedTokenizerBase
 
 Kind = Literal["word", "sense", "shape"]
 CONTINUATION = "##"
+Spelling = tuple[int, ...]
+"""The tokens of a word, in their order."""
 
 
 @dataclass(frozen=True)
@@ -109,8 +112,38 @@ class Vocabulary:
         is_open = [surface[-1:].isalnum() for surface, _ in self._surfaces]
         return torch.tensor(goes_on, device="cpu") & self.feature_mask, torch.tensor(is_open, device="cpu")
 
+    def split_words(self, token_ids: Sequence[int]) -> list[list[int]]:
+        """The words of a text that stand in several tokens; each as its tokens, in their order.
+
+        Example: [CLS] a maw ##kish film [SEP] -> [[maw, ##kish]]
+        """
+        goes_on, can_go_on = self._joins
+        words: list[list[int]] = []
+        is_within = False
+        for before, token in pairwise(token_ids):
+            joined = can_go_on[before] and goes_on[token]
+            if joined and is_within:
+                words[-1].append(token)
+            elif joined:
+                words.append([before, token])
+            is_within = joined
+        return words
+
+    def spellings(self, words: Sequence[str]) -> list[tuple[Spelling, ...]]:
+        """The tokens of each text after a space and by itself: two ways with some tokenizers, the same with others."""
+        if not words:
+            return []
+        texts = [text for word in words for text in (" " + word, word)]
+        cut = self.tokenizer(texts, add_special_tokens=False, split_special_tokens=True)["input_ids"]
+        ids = [tuple(each) for each in cut]  # pyright: ignore[reportGeneralTypeIssues, reportArgumentType]
+        return [tuple(dict.fromkeys(pair)) for pair in zip(ids[::2], ids[1::2], strict=True)]
+
+    def is_cut(self, spelling: Spelling) -> bool:
+        """Whether these tokens are the parts of one word."""
+        return self.split_words(spelling) == [list(spelling)]
+
     @cached_property
-    def joins(self) -> tuple[list[bool], list[bool]]:
+    def _joins(self) -> tuple[list[bool], list[bool]]:
         """`joins_mask` as lists, for going through a text token by token."""
         goes_on, can_go_on = self.joins_mask
         return goes_on.tolist(), can_go_on.tolist()
@@ -211,20 +244,19 @@ class DimensionTable:
 
     def find(self, word: str) -> tuple[int, ...]:
         """Every dimension of a word, its sense slots included; refused with the reason when there is none."""
-        appended = [i for form in _variants(word.strip()) for i in self.appended_words.get(form, ())]
+        spelled = self.vocabulary.spellings(sorted(_variants(word.strip()))) if self.spelled else []
+        appended = {self.spelled[spelling] for ways in spelled for spelling in ways if spelling in self.spelled}
         ids = self.vocabulary.find(word).ids if appended else self.vocabulary.require(word).ids
         senses = tuple(f"{self[i].name}@" for i in ids)
         slots = [i for i, slot in enumerate(self.appended, self.vocabulary.size) if slot.name.startswith(senses)]
         return (*ids, *sorted(appended), *slots)
 
     @cached_property
-    def appended_words(self) -> dict[str, tuple[int, ...]]:
-        """The appended words by their name."""
-        words: dict[str, tuple[int, ...]] = {}
-        for i, dimension in enumerate(self.appended, self.vocabulary.size):
-            if dimension.kind == "word":
-                words[dimension.name] = (*words.get(dimension.name, ()), i)
-        return words
+    def spelled(self) -> dict[Spelling, int]:
+        """The dimension of each appended word, by the tokens that it may stand in."""
+        words = [dimension.name for dimension in self.appended if dimension.kind == "word"]
+        found = enumerate(self.vocabulary.spellings(words), self.vocabulary.size)
+        return {spelling: i for i, ways in found for spelling in ways if self.vocabulary.is_cut(spelling)}
 
     def names(self, indices: Iterable[int]) -> list[str]:
         """Names of several dimensions, in their order."""

@@ -13,6 +13,7 @@ from splade.evaluation.collect import ReadBatch
 from splade.evaluation.moments import Moments
 from splade.inference.labels import labels_of
 from splade.mechanistic.span_aggregation import WHOLE_TEXT
+from splade.models.layers.cut_words import NOBODY
 from splade.models.lexical_sae import LexicalSAE
 from splade.vocab import Dimension
 
@@ -109,7 +110,7 @@ class FeatureCollector:
         self.texts = self.written_in = self.active_where_written = 0
         self.strengths, self.contributions = Moments(1), Moments(len(self.labels))
         self.triggers: Counter[int | None] = Counter()
-        """By token id; None for the whole text."""
+        """By the dimension of the word that stands there; None for the whole text."""
         self._strongest: list[tuple[float, int, _Firing]] = []
 
     def update(self, batch: ReadBatch) -> None:
@@ -185,8 +186,9 @@ class FeatureCollector:
     def _trigger(self, token_ids: list[int], position: int) -> int | None:
         if position < 0:
             return None
-        token = token_ids[position]
-        return token if self.has_place[token] else None
+        ids = torch.tensor([token_ids], device=self.model.gate.closed.device)
+        own = int(self.model.own_words(ids)[0, position])
+        return own if own != NOBODY and self.has_place[own] else None
 
     def _token_name(self, token: int | None) -> str:
         return WHOLE_TEXT if token is None else self.model.dimensions[token].name

@@ -35,8 +35,9 @@ def with_random_lexical_head(model: LexicalSAE, seed: int = 0) -> LexicalSAE:
     if control.neighbourhood is not None:
         table = control.neighbourhood.table
         table.copy_(torch.where(table == NOBODY, NOBODY, becomes[table.clamp(min=0)]))
-        cut = control.neighbourhood.cut
-        drawn = torch.randperm(len(cut), generator=torch.Generator().manual_seed(seed)).to(table.device)
-        if len(cut):
-            cut.word_at.copy_(torch.where(cut.word_at == NOBODY, NOBODY, drawn[cut.word_at.clamp(min=0)]))
+        # Cut words change places among themselves, each with the row that it is read by.
+        cut_rows, opens = control.neighbourhood.decoder_rows, control.neighbourhood.cut_dimensions
+        drawn = torch.randperm(len(opens), generator=torch.Generator().manual_seed(seed)).to(table.device)
+        opens.copy_(size + drawn)
+        cut_rows[opens] = becomes[control.neighbourhood.cut.first_tokens]
     return control

@@ -15,6 +15,7 @@ from splade.data.words import word_spans
 from splade.evaluation.names_model import NamedWord, Probe, Reading, Response, Span
 from splade.evaluation.names_text import span_around
 from splade.mechanistic.attribution import attribute_code
+from splade.models.layers.cut_words import NOBODY
 from splade.models.layers.pooling import AttentionPool
 from splade.models.lexical_sae import LexicalSAE
 from splade.progress import OnStep, Step, silent
@@ -61,7 +62,7 @@ class LexicalSAENames:
             labels, positions = state.logits.argmax(-1).tolist(), self._positions(state, batch)
             for i, row in enumerate(rows):
                 here = state.code.text(i)
-                written = frozenset(encoded.tokens.ids[row]) | frozenset(own[i].tolist())
+                written = frozenset(encoded.tokens.ids[row]) | frozenset(own[i].tolist()) - {NOBODY}
                 spans = self._spans(plain[row], [encoded.offsets[row][at] for at in positions[here].tolist()])
                 words = self._words(state, here, values, labels[i], spans)
                 readings[row] = Reading(plain[row], labels[i], words, written | self._slots(written))
@@ -93,11 +94,11 @@ class LexicalSAENames:
         if not words:
             return []
         may_open = (~self.model.gate.closed).tolist()
-        spelled = [word for word in words] + [f" {word}" for word in words]
-        tokens = self.model.tokenizer(spelled, add_special_tokens=False)["input_ids"]
-        single = [{ids[0]} if len(ids) == 1 else set() for ids in tokens]  # pyright: ignore[reportArgumentType, reportGeneralTypeIssues]
-        appended = self.model.dimensions.appended_words
-        found = [single[i] | single[i + len(words)] | set(appended.get(word, ())) for i, word in enumerate(words)]
+        table = self.model.dimensions
+        found = [
+            {way[0] for way in ways if len(way) == 1} | {table.spelled[way] for way in ways if way in table.spelled}
+            for ways in table.vocabulary.spellings(words)
+        ]
         return [tuple(sorted(i for i in ids | self._slots(frozenset(ids)) if may_open[i])) for ids in found]
 
     @torch.no_grad()

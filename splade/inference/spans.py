@@ -6,12 +6,14 @@ from typing import Any
 
 import torch
 
+from splade.data.words import lay_out
 from splade.inference.explaining import explain_batch
 from splade.inference.labels import check_method
 from splade.inference.question import Question
 from splade.inference.reading import ReadTexts, answers, is_one_text
 from splade.mechanistic.exact import attribute_towards
-from splade.mechanistic.span_aggregation import MERGES, aggregate_subword_attributions
+from splade.mechanistic.span_aggregation import MERGES, merge_tokens
+from splade.models.layers.cut_words import NOBODY
 from splade.models.lexical_sae import LexicalSAE
 
 ROUTED = "routed"
@@ -30,7 +32,8 @@ def explain_model_spans(
 
     `routed` gives each word the contributions of the active words that it won, expansions included; with the whole
     text and the bias of `explain` they sum to the decision. `sum` and `max_abs` look only at the dimensions of a
-    word's own subwords (`aggregate_subword_attributions`). `target` and `contrast` are those of `explain`.
+    word's own subwords (as `aggregate_subword_attributions` does), or its own where it is cut and has one. `target` and
+    `contrast` are those of `explain`.
 
     Example: `explain_model_spans(model, "a funny film")` -> [("a", 0.0), ("funny", 0.83), ("film", -0.02)]
     """
@@ -46,9 +49,9 @@ def explain_model_spans(
         contributions = attribute_towards(read.state, question.direction(logits, question.targets(logits)))
         dense = replace(read.state.code, values=contributions).dense()
         for scores, ids, text in zip(dense, read.token_ids, read.texts, strict=True):
-            at_own = scores[model.own_words(torch.tensor([ids], device=scores.device))[0]]
-            per_token = scores.expand(len(ids), -1).index_put((torch.arange(len(ids)), torch.tensor(ids)), at_own)
-            yield aggregate_subword_attributions(list(ids), per_token, model.tokenizer, text, method)
+            own = model.own_words(torch.tensor([ids], dtype=torch.long, device=scores.device))[0]
+            per_token = scores[own].masked_fill(own == NOBODY, 0.0)
+            yield merge_tokens(lay_out(model.tokenizer, text, ids), per_token.tolist(), method)
 
     scored = list(answers(model, texts, batch_size, routed if method == ROUTED else by_own_subwords))
     return scored[0] if is_one_text(texts) else scored

@@ -152,8 +152,11 @@ def aggregate_subword_attributions(
         )
     per_position = attribution_scores.expand(len(token_ids), attribution_scores.shape[-1])
     own = torch.tensor(token_ids, dtype=torch.long, device=per_position.device)[:, None]
-    scores = per_position.gather(1, own).flatten().tolist()
-    layout = lay_out(tokenizer, text, token_ids)
+    return merge_tokens(lay_out(tokenizer, text, token_ids), per_position.gather(1, own).flatten().tolist(), method)
+
+
+def merge_tokens(layout: TextLayout, scores: Sequence[float], method: str) -> list[tuple[str, float]]:
+    """Each word of the text with the scores of its tokens made one, by a method of `MERGES`."""
     of_word: list[list[float]] = [[] for _ in layout.word_spans]
     for word, score in zip(layout.token_words, scores, strict=True):
         if word is not None:

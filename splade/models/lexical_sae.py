@@ -22,7 +22,7 @@ from splade.models.backbone import Backbone, load_backbone
 from splade.models.config import ModelConfig
 from splade.models.heads import Head
 from splade.models.layers.activation import Gate, GateOutput
-from splade.models.layers.cut_words import frequent_cut_words
+from splade.models.layers.cut_words import NOBODY, frequent_cut_words
 from splade.models.layers.pooling import TopK
 from splade.models.layers.screening import Candidates, Screen
 from splade.models.projection import Projection
@@ -160,7 +160,10 @@ class LexicalSAE(nn.Module):
         return min(self.config.max_length, self.backbone.max_tokens)
 
     def own_words(self, input_ids: TokenIds) -> TokenIds:
-        """The dimension of the word that stands at each position: its token, or at the first of several the word's."""
+        """The dimension of the word that stands at each position: its token, or at the first of several the word's.
+
+        With a neighbourhood, -1 at the other tokens of a word, and at all of a word without a dimension.
+        """
         return input_ids if self.neighbourhood is None else self.neighbourhood.own_words(input_ids)
 
     def encoder_parameters(self) -> Iterator[nn.Parameter]:
@@ -267,7 +270,8 @@ class LexicalSAE(nn.Module):
         live = self.gate.live_words(logits)
         if live is None:
             return None
-        live[own.flatten()] |= ~self.gate.closed[own.flatten()]
+        own = own[own != NOBODY]
+        live[own] |= ~self.gate.closed[own]
         if self.shapes is not None:
             live[self.shapes.first :] = True
         return live.nonzero().flatten()
@@ -454,7 +458,8 @@ def _with_cut_words(config: ModelConfig, backbone: Backbone, texts: Sequence[str
     if near is None or near.cut_words or not near.most_cut_words or not texts:
         return config
     read = tokenise(backbone.tokenizer, texts, min(config.max_length, backbone.max_tokens))
-    words = frequent_cut_words(read.ids, Vocabulary(backbone.tokenizer, backbone.vocab_size), near.most_cut_words)
+    vocabulary = Vocabulary(backbone.tokenizer, backbone.vocab_size)
+    words = frequent_cut_words(read.ids, vocabulary, near.most_cut_words, function_words=near.function_words)
     return config.model_copy(update={"neighbourhood": near.model_copy(update={"cut_words": words})})
 
 

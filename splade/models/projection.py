@@ -47,8 +47,8 @@ class Projection:
         reach = mask[..., None]
         if self.neighbourhood is not None:
             reach = self.neighbourhood.allows(input_ids, mask)
-            cut = self.neighbourhood.cut
-            logits = torch.cat([logits, logits[..., cut.first_tokens]], dim=-1) if len(cut) else logits
+            cut_rows = self.neighbourhood.decoder_rows[logits.shape[-1] :]
+            logits = torch.cat([logits, logits[..., cut_rows]], dim=-1) if len(cut_rows) else logits
         logits = logits.masked_fill(~reach, -torch.inf)
         return logits if self.expander is None else self.expander(hidden, logits)
 

@@ -51,8 +51,8 @@ def _about_mute(words: Sequence[str]) -> str:
     named = ", ".join(f'"{word}"' for word in words[:SHOWN_AT_MOST])
     more = f" and {len(words) - SHOWN_AT_MOST} more" if len(words) > SHOWN_AT_MOST else ""
     return (
-        f"The tokenizer cuts up {named}{more}, and the model was given no name for such a word: what is said there acts "
-        "through the strengths of other words, or not at all."
+        f"The tokenizer cuts up {named}{more}, and the model was given no name for such a word: what is said there "
+        "acts through the strengths of other words, or not at all."
     )
 
 

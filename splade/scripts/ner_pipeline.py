@@ -114,7 +114,8 @@ def setup_and_train_tagger(
     for note in dataset.notes:
         watchers.on_note(note)
     set_seed(seed)
-    model = LexicalSAE.from_backbone(config.model, {TAG: dataset.tag_names}).to(resolve_device(device))
+    texts = [" ".join(words) for words in dataset.train.tokens]
+    model = LexicalSAE.from_backbone(config.model, {TAG: dataset.tag_names}, texts).to(resolve_device(device))
     (train, _), (validation, _) = (
         positions(model.tokenizer, split, dataset.tag_names, model.max_length, model.shapes)
         for split in (dataset.train, dataset.validation)

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from splade.data.batches import TokenisedTexts
 from splade.models.layers.activation import GateOutput
+from splade.models.layers.cut_words import NOBODY
 from splade.models.lexical_sae import CLASSIFY, TAG, EncodedDocument, LexicalSAE
 
 IGNORED = -100
@@ -139,12 +140,13 @@ def _encoded(
 ) -> Encoded:
     """Samples with their own words; `ids` are the dimensions of the words that stand in each."""
     count, closed = found.logits.shape[1], model.gate.closed
-    columns = ids
+    # One spare column takes what has none.
+    columns = ids.where(ids != NOBODY, count)
     if found.words is not None:
-        # One spare column takes the tokens that have none.
         column_of = torch.full_like(closed, count, dtype=torch.long)
         column_of[found.words] = torch.arange(count, device=ids.device)
-        columns, closed = column_of[ids], closed[found.words]
+        columns = column_of[ids].masked_fill(ids == NOBODY, count)
+        closed = closed[found.words]
     own = torch.zeros(len(ids), count + 1, dtype=torch.bool, device=ids.device).scatter_(1, columns, True)[:, :-1]
     # Where another sense of the word was picked, its own dimension cannot open.
     own = own & ~closed & found.logits.isfinite()

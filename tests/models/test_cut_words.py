@@ -4,16 +4,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from splade.data.batches import tokenise
+from splade.evaluation.collect import collect
+from splade.evaluation.features import FeatureCollector
 from splade.evaluation.names_random_head import with_random_lexical_head
 from splade.evaluation.names_sae import LexicalSAENames
+from splade.evaluation.word_states import with_senses_merged
 from splade.inference import explain, explain_model_spans
 from splade.intervene import SuppressedModel
+from splade.intervene.words import find_words
 from splade.models.config import ModelConfig
-from splade.models.layers.cut_words import NOBODY, CutWords, frequent_cut_words, spellings_of, split_words
+from splade.models.layers.cut_words import NOBODY, CutWords, frequent_cut_words
 from splade.models.layers.neighbourhood import Neighbourhood
 from splade.models.lexical_sae import LexicalSAE
 from splade.models.persistence import from_pretrained, save_pretrained
-from splade.training.tasks import Documents
+from splade.training.tasks import Documents, Positions
 from splade.vocab import Vocabulary
 from tests import tiny
 
@@ -54,9 +58,9 @@ def own_names(model, text):
 def test_a_word_is_split_where_it_stands_in_several_tokens():
     ids = tiny.wordpiece().convert_tokens_to_ids
     tokens = ids(["[CLS]", "good", "film", "##ing", "##ly", "bad", "great", "##ed", "[SEP]"])
-    assert split_words(tokens, vocabulary()) == [ids(["film", "##ing", "##ly"]), ids(["great", "##ed"])]
-    assert split_words(ids(["[CLS]", "good", "[SEP]"]), vocabulary()) == []
-    assert split_words([], vocabulary()) == []
+    assert vocabulary().split_words(tokens) == [ids(["film", "##ing", "##ly"]), ids(["great", "##ed"])]
+    assert vocabulary().split_words(ids(["[CLS]", "good", "[SEP]"])) == []
+    assert vocabulary().split_words([]) == []
 
 
 def test_words_of_at_least_two_texts_get_a_dimension_the_most_frequent_first():
@@ -65,6 +69,44 @@ def test_words_of_at_least_two_texts_get_a_dimension_the_most_frequent_first():
     assert frequent_cut_words(ids, vocabulary(), 10) == ("badly", "filmed")
     assert frequent_cut_words(ids, vocabulary(), 1) == ("badly",)
     assert frequent_cut_words([], vocabulary(), 10) == ()
+
+
+def test_only_what_reads_as_a_word_gets_a_dimension_and_function_words_on_request():
+    known = vocabulary()
+    film, ing, un, happy = tiny.wordpiece().convert_tokens_to_ids(["film", "##ing", "un", "##happy"])
+    texts = [[film, ing], [film, ing], [un, happy], [un, happy]]
+    assert frequent_cut_words(texts, known, 10) == ("filming", "unhappy")
+    # Not what the tokenizer itself would spell another way: `film ##s` is one token.
+    plural = tiny.wordpiece().convert_tokens_to_ids(["film", "##s"])
+    assert frequent_cut_words([plural, plural], known, 10) == ()
+    # Digits may follow letters, not lead them.
+    known.tokenizer = _Renamed(known.tokenizer, {"filming": "3filming", "unhappy": "the"})
+    assert frequent_cut_words(texts, known, 10) == ()
+
+
+class _Renamed:
+    """A tokenizer that gives some words another name."""
+
+    def __init__(self, tokenizer, names):
+        self.tokenizer, self.names = tokenizer, names
+
+    def decode(self, ids):
+        word = self.tokenizer.decode(ids)
+        return self.names.get(word, word)
+
+    def __getattr__(self, name):
+        return getattr(self.tokenizer, name)
+
+    def __call__(self, *args, **kwargs):
+        return self.tokenizer(*args, **kwargs)
+
+
+def test_a_word_that_is_one_token_after_a_space_gets_no_second_dimension():
+    known = Vocabulary(tiny.byte_bpe())
+    texts = tokenise(tiny.byte_bpe(), ["good film", "good plot", "wonderfulgood", "wonderfulgood film"], 32).ids
+    assert frequent_cut_words(texts, known, 10) == ("wonderfulgood",)
+    with pytest.raises(ValueError, match="does not cut 'good' into parts"):
+        CutWords(["good"], known)
 
 
 def test_a_new_model_takes_them_from_the_texts_it_is_given(tmp_path):
@@ -87,11 +129,13 @@ def test_a_word_that_is_not_cut_and_a_word_given_twice_are_refused():
         cut_model(("bad plot",))
     with pytest.raises(ValueError, match="names a word twice: badly"):
         cut_model(("badly", "filmed", "badly"))
+    with pytest.raises(ValueError, match="'Badly' and 'badly' are the same word to the tokenizer"):
+        cut_model(("Badly", "badly"))
 
 
 def test_bytes_that_spell_a_word_two_ways_are_one_word():
     known = Vocabulary(tiny.byte_bpe())
-    (found,) = spellings_of(["goodfilm"], known)
+    (found,) = known.spellings(["goodfilm"])
     assert len(found) == 2
     part = CutWords(["goodfilm"], known)
     for spelling in found:
@@ -107,7 +151,7 @@ def test_the_trie_finds_what_a_table_of_whole_words_finds(data):
     names = st.sampled_from(["[CLS]", "film", "##ed", "##ly", "un", "##happy", "##ness", "bad", "good", "##ing", ","])
     rows = data.draw(st.lists(st.lists(names, min_size=8, max_size=8), min_size=1, max_size=3))
     ids = torch.tensor([tiny.wordpiece().convert_tokens_to_ids(row) for row in rows])
-    table = {tuple(s): i for i, found in enumerate(spellings_of(part.config.cut_words, known)) for s in found}
+    table = {tuple(s): i for i, found in enumerate(known.spellings(part.config.cut_words)) for s in found}
     expected = torch.full_like(ids, NOBODY)
     for row, tokens in enumerate(ids.tolist()):
         at = 0
@@ -176,18 +220,53 @@ def test_it_is_read_by_the_decoder_row_of_its_first_token():
         assert torch.equal(model.word_logits(ids, mask)[0, 1, dimension], plain[0, 1, bad])
 
 
-def test_a_text_asks_its_cut_words_to_open_as_it_asks_its_others():
-    model = cut_model()
-    ids, mask = batch_of(model, TEXT)
+@pytest.mark.parametrize("live_only", [False, True])
+@pytest.mark.parametrize("tags", [False, True])
+def test_a_text_asks_its_cut_words_to_open_as_it_asks_its_others(live_only, tags):
+    model = cut_model(gate={"kind": "jumprelu", "kernel": "rectangle", "offset": True, "bandwidth": 0.01})
+    with torch.no_grad():
+        # Far from opening: only a text's own words are live.
+        model.gate.offset -= 50
     tokens = tokenise(model.tokenizer, [TEXT], model.max_length)
-    for live_only in (False, True):
-        encoded = Documents(tokens, torch.tensor([0])).encode(model, [0], live_only=live_only)
-        columns = encoded.own[0].nonzero().flatten()
-        own = columns if encoded.words is None else encoded.words[columns]
-        names = {model.dimensions[int(i)].name for i in own}
-        assert {"badly", "filmed", "plot", "good"} <= names
-        assert "bad" not in names
-    assert torch.equal(model.own_words(ids)[0, 2], torch.tensor(model.dimensions.find("badly")[0]))
+    task = Positions(tokens, [[0] * len(tokens.ids[0])]) if tags else Documents(tokens, torch.tensor([0]))
+    encoded = task.encode(model, [0], live_only=live_only)
+    assert (encoded.words is not None) == live_only
+    columns = encoded.own.any(0).nonzero().flatten()
+    own = columns if encoded.words is None else encoded.words[columns]
+    # "boringly" is cut and has no name: its first token, which is near to others, is not its word.
+    assert {model.dimensions[int(i)].name for i in own} == {"badly", "filmed", "plot", "not", "good", "film"}
+    if live_only:
+        assert set(own.tolist()) == set(encoded.words.tolist())
+
+
+def test_the_dimension_at_each_position_is_that_of_the_word_which_stands_there():
+    model = cut_model()
+    ids, _ = batch_of(model, "badly boringly film")
+    found = [model.dimensions[i].name if i != NOBODY else None for i in model.own_words(ids)[0].tolist()]
+    assert found == ["[CLS]", "badly", None, None, None, "film", "[SEP]"]
+
+
+def test_its_vector_starts_from_the_mean_of_its_tokens_rows():
+    model = cut_model()
+    rows = model.backbone.decoder.weight.detach()
+    tokens = tiny.wordpiece()("unhappyness", add_special_tokens=False)["input_ids"]
+    (dimension,) = model.dimensions.find("unhappyness")
+    torch.testing.assert_close(model.dimension_embeddings()[dimension], rows[tokens].mean(0))
+    assert len(tokens) == 3
+
+
+def test_senses_come_after_cut_words():
+    model = cut_model(expander={"token_ids": (BANK,), "num_senses": 3})
+    (bank,) = find_words(model, "bank")
+    assert model.dimensions.names(bank.dimensions) == ["bank", "bank@sense1", "bank@sense2"]
+    (by_number,) = find_words(model, BANK)
+    assert by_number.dimensions == bank.dimensions
+    assert LexicalSAENames(model).dimensions_of(["bank"]) == [bank.dimensions]
+    ids, mask = batch_of(model, "the bank was badly filmed")
+    code = model.encode_sparse(ids, mask)
+    merged = with_senses_merged(code, model.expander, model.dimensions.num_words)
+    assert not set(merged.ids.tolist()) & set(bank.dimensions[1:])
+    assert set(code.ids.tolist()) - set(bank.dimensions) == set(merged.ids.tolist()) - {BANK}
 
 
 def test_a_removed_cut_word_is_zero_and_its_name_is_found_in_any_case():
@@ -195,7 +274,9 @@ def test_a_removed_cut_word_is_zero_and_its_name_is_found_in_any_case():
     ids, mask = batch_of(model, TEXT)
     (dimension,) = model.dimensions.find("badly")
     assert model.encode_document(ids, mask).sparse_vector[0, dimension] > 0
-    assert SuppressedModel(model, "Badly").encode_document(ids, mask).sparse_vector[0, dimension] == 0
+    # Accents and case are the tokenizer's business.
+    for spelled in ("Badly", "bàdly"):
+        assert SuppressedModel(model, spelled).encode_document(ids, mask).sparse_vector[0, dimension] == 0
     with pytest.raises(ValueError, match="'boringly' has no dimension of its own"):
         SuppressedModel(model, "boringly")
 
@@ -233,8 +314,22 @@ def test_names_know_a_cut_word_and_the_control_gives_it_to_another():
     (word,) = [word for word in reading.words if word.dimension == dimension[0]]
     assert TEXT[slice(*word.span)] == "badly"
     assert dimension[0] in reading.written
+    written = "badly filmed unhappyness"
     control = with_random_lexical_head(model, seed=1)
-    own = [name for name in own_names(control, "badly filmed unhappyness") if name is not None]
-    assert sorted(own) == sorted(WORDS)
-    assert own != ["badly", "filmed", "unhappyness"]
-    assert own_names(model, "badly")[1] == "badly"
+    opened = [name for name in own_names(control, written) if name is not None]
+    assert sorted(opened) == sorted(WORDS)
+    assert opened != written.split()
+    ids, mask = batch_of(model, written)
+    with torch.no_grad():
+        ours, theirs = (one.word_logits(ids, mask).sort(-1).values for one in (model, control))
+    torch.testing.assert_close(ours, theirs)
+    # What is written stays written: only the names have changed places.
+    (reading,) = LexicalSAENames(control).contributions([written])
+    assert reading.written == LexicalSAENames(model).contributions([written])[0].written
+
+
+def test_the_page_of_a_cut_word_names_it_as_what_opens_it():
+    model = cut_model(open_all=True)
+    collector = FeatureCollector(model, *model.dimensions.find("badly"))
+    collect(model, [TEXT, "a good film"], [collector])
+    assert [trigger.token for trigger in collector.page().triggers] == ["badly"]

@@ -16,6 +16,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
+from splade.function_words import is_function_word
 from splade.vocab import Vocabulary
 
 NOBODY = -1
@@ -25,53 +26,31 @@ FEWEST_TEXTS = 2
 ROOT = 0
 
 
-def split_words(token_ids: Sequence[int], vocabulary: Vocabulary) -> list[list[int]]:
-    """The words of a text that stand in several tokens; each as its tokens, in their order.
-
-    Example: [CLS] a maw ##kish film [SEP] -> [[maw, ##kish]]
-    """
-    goes_on, can_go_on = vocabulary.joins
-    words: list[list[int]] = []
-    is_within = False
-    for before, token in zip(token_ids, token_ids[1:], strict=False):
-        joined = can_go_on[before] and goes_on[token]
-        if joined and is_within:
-            words[-1].append(token)
-        elif joined:
-            words.append([before, token])
-        is_within = joined
-    return words
-
-
-def frequent_cut_words(texts: Iterable[Sequence[int]], vocabulary: Vocabulary, most: int) -> tuple[str, ...]:
+def frequent_cut_words(
+    texts: Iterable[Sequence[int]], vocabulary: Vocabulary, most: int, *, function_words: bool = False
+) -> tuple[str, ...]:
     """The words, in letters, that stand in several tokens in at least two of these texts: at most so many.
 
-    The most frequent first, equals by the alphabet. Only what reads as a word, and is cut the same way by itself.
+    The most frequent first, equals by the alphabet. Only what reads as a word and is always cut: some tokenizers spell
+    a word in one token after a space and in several at the start of a text.
     """
-    counts = Counter(spelling for ids in texts for spelling in {tuple(word) for word in split_words(ids, vocabulary)})
+    counts = Counter(word for ids in texts for word in set(map(tuple, vocabulary.split_words(ids))))
     by_name: Counter[str] = Counter()
-    spellings: dict[str, set[tuple[int, ...]]] = {}
     for spelling, count in counts.items():
-        name = str(vocabulary.tokenizer.decode(list(spelling))).strip()
-        if name[:1].isalpha() and name.isalnum():
-            by_name[name] += count
-            spellings.setdefault(name, set()).add(spelling)
-    named = sorted((name for name in by_name if by_name[name] >= FEWEST_TEXTS), key=lambda name: (-by_name[name], name))
-    again = zip(named, spellings_of(named, vocabulary), strict=True)
-    return tuple(name for name, found in again if spellings[name] & set(found))[:most]
-
-
-def spellings_of(words: Sequence[str], vocabulary: Vocabulary) -> list[list[tuple[int, ...]]]:
-    """How each word is cut, by itself and after a space; only where it stands in several tokens that join."""
-    if not words:
-        return []
-    texts = [text for word in words for text in (word, " " + word)]
-    cut = vocabulary.tokenizer(texts, add_special_tokens=False, split_special_tokens=True)["input_ids"]
-    whole = [tuple(ids) if split_words(ids, vocabulary) == [list(ids)] else None for ids in cut]  # pyright: ignore[reportGeneralTypeIssues, reportArgumentType]
-    return [
-        [ids for ids in dict.fromkeys((after_space, alone)) if ids is not None]
-        for alone, after_space in zip(whole[::2], whole[1::2], strict=True)
+        by_name[str(vocabulary.tokenizer.decode(list(spelling))).strip()] += count
+    frequent = [
+        name
+        for name, count in by_name.items()
+        if count >= FEWEST_TEXTS
+        and name[:1].isalpha()
+        and name.isalnum()
+        and (function_words or not is_function_word(name))
     ]
+    ways = zip(frequent, vocabulary.spellings(frequent), strict=True)
+    always_cut = [
+        name for name, spellings in ways if all(map(vocabulary.is_cut, spellings)) and set(spellings) & counts.keys()
+    ]
+    return tuple(sorted(always_cut, key=lambda name: (-by_name[name], name))[:most])
 
 
 class CutWords(nn.Module):
@@ -84,35 +63,40 @@ class CutWords(nn.Module):
     word_at: Int[Tensor, " M"]
     """The word that ends at each node, or nobody."""
     first_tokens: Int[Tensor, " K"]
-    """The token whose decoder row a word is read by."""
+    """The token that each word begins with, after a space."""
 
     def __init__(self, words: Sequence[str], vocabulary: Vocabulary) -> None:
         super().__init__()
         self.vocabulary_size = vocabulary.size
         edges: dict[int, int] = {}
         word_at = [NOBODY]
-        spellings = spellings_of(words, vocabulary)
-        for index, found in enumerate(spellings):
-            if not found:
+        spellings = vocabulary.spellings(words)
+        for index, ways in enumerate(spellings):
+            if not all(map(vocabulary.is_cut, ways)):
                 raise ValueError(
                     f"the tokenizer does not cut {words[index]!r} into parts of a word; take it out of "
                     "model.neighbourhood.cut_words"
                 )
-            for spelling in found:
+            for spelling in ways:
                 node = ROOT
                 for token in spelling:
                     node = edges.setdefault(node * vocabulary.size + token, len(word_at))
                     word_at += [NOBODY] * (node == len(word_at))
+                if word_at[node] != NOBODY:
+                    raise ValueError(
+                        f"{words[word_at[node]]!r} and {words[index]!r} are the same word to the tokenizer; leave one "
+                        "of them in model.neighbourhood.cut_words"
+                    )
                 word_at[node] = index
-        self._first_spellings = [found[0] for found in spellings]
-        self.longest = max((len(spelling) for found in spellings for spelling in found), default=0)
+        self._spellings = [ways[0] for ways in spellings]
+        self.longest = max((len(spelling) for ways in spellings for spelling in ways), default=0)
         order = sorted(edges)
         # On the CPU even while a model is outlined on the meta device: they describe the tokenizer.
         as_buffers = {
             "keys": order,
             "leads_to": [edges[key] for key in order],
             "word_at": word_at,
-            "first_tokens": [spelling[0] for spelling in self._first_spellings],
+            "first_tokens": [spelling[0] for spelling in self._spellings],
         }
         for name, values in as_buffers.items():
             self.register_buffer(name, torch.tensor(values, dtype=torch.long, device="cpu"), persistent=False)
@@ -122,7 +106,7 @@ class CutWords(nn.Module):
 
     def embeddings(self, rows: Float[Tensor, "V D"]) -> Float[Tensor, "K D"]:
         """For each word the mean of its tokens' rows."""
-        return torch.stack([rows[list(spelling)].mean(0) for spelling in self._first_spellings])
+        return torch.stack([rows[list(spelling)].mean(0) for spelling in self._spellings])
 
     def find(self, input_ids: Int[Tensor, "B L"], joined: Bool[Tensor, "B L-1"]) -> Int[Tensor, "B L"]:
         """The word that begins at each position, by its index, or nobody; `joined`: the word goes on with the next."""

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize, pad
 
 from splade.function_words import function_word_mask
-from splade.models.layers.cut_words import NOBODY, CutWords, split_words
+from splade.models.layers.cut_words import NOBODY, CutWords
 from splade.part import PartConfig
 from splade.vocab import CONTINUATION, Dimension, Vocabulary
 
@@ -47,6 +47,8 @@ class Neighbourhood(nn.Module):
     """Tokens after which a word can go on."""
     decoder_rows: Int[Tensor, " W"]
     """The row of the decoder that each word is read by: its own, or that of its first token."""
+    cut_dimensions: Int[Tensor, " K"]
+    """The dimension that each cut word opens: its own, after the vocabulary."""
 
     class Config(PartConfig):
         words_per_token: int = Field(default=8, ge=1)
@@ -89,6 +91,8 @@ class Neighbourhood(nn.Module):
         self.cut = CutWords(config.cut_words, vocabulary)
         rows = torch.cat([torch.arange(vocabulary.size, device="cpu"), self.cut.first_tokens])
         self.register_buffer("decoder_rows", rows, persistent=False)
+        appended = torch.arange(vocabulary.size, len(rows), device="cpu")
+        self.register_buffer("cut_dimensions", appended, persistent=False)
         self._is_chosen = False
 
     @torch.no_grad()
@@ -120,20 +124,19 @@ class Neighbourhood(nn.Module):
             if not self._is_chosen:
                 raise ValueError("no token has a neighbourhood yet: call model.start_from_backbone() first")
         joined = self._goes_on_after(input_ids)
-        is_part = pad(joined, (0, 1)) | pad(joined, (1, 0))
-        words = self.table[input_ids].masked_fill((~real | is_part)[..., None], NOBODY)
+        words = self.table[input_ids].masked_fill((~real | _is_part(joined))[..., None], NOBODY)
         if len(self.cut):
             found = self.cut.find(input_ids, joined)
             speaks = (found != NOBODY) & real
-            words[..., 0] = torch.where(speaks, len(self.table) + found, words[..., 0])
+            words[..., 0] = torch.where(speaks, self.cut_dimensions[found], words[..., 0])
         return words
 
     def own_words(self, input_ids: Int[Tensor, "B L"]) -> Int[Tensor, "B L"]:
-        """The dimension of each token, or of the word that begins with it where that is one of the cut ones."""
-        if not len(self.cut):
-            return input_ids
-        found = self.cut.find(input_ids, self._goes_on_after(input_ids))
-        return torch.where(found == NOBODY, input_ids, len(self.table) + found)
+        """The dimension of each word that is one token, and at its first token that of a cut word; else nobody."""
+        joined = self._goes_on_after(input_ids)
+        found = self.cut.find(input_ids, joined)
+        whole = input_ids.masked_fill(_is_part(joined), NOBODY)
+        return torch.where(found == NOBODY, whole, len(self.table) + found)
 
     def _goes_on_after(self, input_ids: Int[Tensor, "*batch L"]) -> Bool[Tensor, "*batch L-1"]:
         """Positions whose word goes on with the next token."""
@@ -144,11 +147,12 @@ class Neighbourhood(nn.Module):
 
         Example: [CLS] a maw ##kish film [SEP] -> [[maw, ##kish]], unless "mawkish" is one of the `cut_words`
         """
-        return [word for word in split_words(token_ids, self._vocabulary) if not self._speaks(word)]
-
-    def _speaks(self, word: Sequence[int]) -> bool:
-        ids = torch.tensor([word], device=self.table.device)
-        return bool(self.cut.find(ids, torch.ones_like(ids[:, 1:], dtype=torch.bool))[0, 0] != NOBODY)
+        ids = torch.tensor([list(token_ids)], dtype=torch.long, device=self.table.device)
+        joined = self._goes_on_after(ids)
+        begins = _is_part(joined) & ~pad(joined, (1, 0))
+        speaks = (self.cut.find(ids, joined) != NOBODY)[begins].tolist()
+        words = self._vocabulary.split_words(token_ids)
+        return [word for word, has_name in zip(words, speaks, strict=True) if not has_name]
 
     def allows(self, input_ids: Int[Tensor, "B L"], real: Bool[Tensor, "B L"]) -> Bool[Tensor, "B L W"]:
         """The same as a mask over all words: the slow form."""
@@ -156,6 +160,11 @@ class Neighbourhood(nn.Module):
         # One spare column takes what speaks for nobody.
         mask = torch.zeros(*input_ids.shape, size + 1, dtype=torch.bool, device=words.device)
         return mask.scatter_(-1, words.where(words != NOBODY, size), True)[..., :size]
+
+
+def _is_part(joined: Bool[Tensor, "*batch J"]) -> Bool[Tensor, "*batch J+1"]:
+    """Positions whose token is only a part of the word that stands there, given which words go on with the next."""
+    return pad(joined, (0, 1)) | pad(joined, (1, 0))
 
 
 def _words_at_the_start(words: list[int], vocabulary: Vocabulary) -> Iterator[tuple[int, int]]:
