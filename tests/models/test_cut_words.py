@@ -13,6 +13,7 @@ from splade.inference import explain, explain_model_spans
 from splade.intervene import SuppressedModel
 from splade.intervene.words import find_words
 from splade.models.config import ModelConfig
+from splade.models.layers import cut_words
 from splade.models.layers.cut_words import NOBODY, CutWords, frequent_cut_words
 from splade.models.layers.neighbourhood import Neighbourhood
 from splade.models.lexical_sae import LexicalSAE
@@ -71,34 +72,20 @@ def test_words_of_at_least_two_texts_get_a_dimension_the_most_frequent_first():
     assert frequent_cut_words([], vocabulary(), 10) == ()
 
 
-def test_only_what_reads_as_a_word_gets_a_dimension_and_function_words_on_request():
+def test_only_what_reads_as_a_word_gets_a_dimension_and_function_words_on_request(monkeypatch):
     known = vocabulary()
     film, ing, un, happy = tiny.wordpiece().convert_tokens_to_ids(["film", "##ing", "un", "##happy"])
     texts = [[film, ing], [film, ing], [un, happy], [un, happy]]
     assert frequent_cut_words(texts, known, 10) == ("filming", "unhappy")
+    monkeypatch.setattr(cut_words, "is_function_word", lambda name: name == "filming")
+    assert frequent_cut_words(texts, known, 10) == ("unhappy",)
+    assert frequent_cut_words(texts, known, 10, function_words=True) == ("filming", "unhappy")
     # Not what the tokenizer itself would spell another way: `film ##s` is one token.
     plural = tiny.wordpiece().convert_tokens_to_ids(["film", "##s"])
     assert frequent_cut_words([plural, plural], known, 10) == ()
     # Digits may follow letters, not lead them.
-    known.tokenizer = _Renamed(known.tokenizer, {"filming": "3filming", "unhappy": "the"})
-    assert frequent_cut_words(texts, known, 10) == ()
-
-
-class _Renamed:
-    """A tokenizer that gives some words another name."""
-
-    def __init__(self, tokenizer, names):
-        self.tokenizer, self.names = tokenizer, names
-
-    def decode(self, ids):
-        word = self.tokenizer.decode(ids)
-        return self.names.get(word, word)
-
-    def __getattr__(self, name):
-        return getattr(self.tokenizer, name)
-
-    def __call__(self, *args, **kwargs):
-        return self.tokenizer(*args, **kwargs)
+    texts = tokenise(tiny.byte_bpe(), ["the 3wonderfulgood wonderfulgood3"] * 2, 32).ids
+    assert frequent_cut_words(texts, Vocabulary(tiny.byte_bpe()), 10) == ("wonderfulgood3",)
 
 
 def test_a_word_that_is_one_token_after_a_space_gets_no_second_dimension():

@@ -10,6 +10,7 @@ from splade.config.load import build_config
 from splade.data import TextDataset, TextSplit
 from splade.mechanistic.attribution import worst_gap
 from splade.models.config import ModelConfig
+from splade.models.lexical_sae import LexicalSAE
 from splade.pipelines import require_same_labels, run_experiment, score
 from splade.report.constraint import constraint_rows
 from splade.runs import Watchers
@@ -77,6 +78,14 @@ def test_a_run_that_cannot_keep_its_cross_entropy_says_so(settings, tmp_path):
     assert value == "no"
     assert results["lambda"] > 1
     assert f"lambda ended at {results['lambda']:.3g}" in why
+
+
+def test_a_run_names_the_words_that_its_training_texts_have_cut(settings, tmp_path):
+    rows = (tmp_path / "reviews.csv").read_text().replace("good film", "good filming").replace("bad film", "badly film")
+    (tmp_path / "reviews.csv").write_text(rows)
+    run_experiment(build_config({**settings, "output_dir": str(tmp_path / "run")}), device="cpu")
+    model = LexicalSAE.from_pretrained(tmp_path / "run" / "model")
+    assert set(model.config.neighbourhood.cut_words) == {"filming", "badly"}
 
 
 def test_an_interrupted_run_takes_and_draws_what_an_uninterrupted_one_does(settings, tmp_path, monkeypatch):

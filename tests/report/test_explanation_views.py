@@ -168,8 +168,8 @@ def test_limits_claim_nothing_that_was_not_found():
 
 def test_words_that_can_open_nothing_are_named_once_and_not_all():
     told = limits(explanation(), ["mawkish", "treacly", "mawkish"])[0]
-    assert 'cuts up "mawkish", "treacly".' in told
+    assert 'cuts up "mawkish", "treacly", and the model was given no name' in told
     many = limits(explanation(), [f"w{i}" for i in range(7)])[0]
-    assert '"w4" and 2 more.' in many
+    assert '"w4" and 2 more, and' in many
     assert "w5" not in many
     assert not any("cuts up" in line for line in limits(explanation()))

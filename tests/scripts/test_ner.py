@@ -14,7 +14,7 @@ from splade.report.entities_terminal import tagger_figures
 from splade.runs import Watchers
 from splade.scripts import run_ner as command
 from splade.scripts import tag as tag_command
-from splade.scripts.ner_pipeline import run_dense_tagger, run_ner
+from splade.scripts.ner_pipeline import run_dense_tagger, run_ner, setup_and_train_tagger
 from splade.scripts.ner_report import write_tagging_report
 from splade.scripts.report import write_report
 from splade.training.loop import Interrupted
@@ -69,6 +69,14 @@ def test_a_capital_that_the_encoder_does_not_see_is_learned_from_shapes(finished
     assert lexicon["words"][0]["word"] == "is capitalised"
     run = json.loads((place_of(config) / "results.json").read_text())
     assert run == json.loads(json.dumps(results))
+
+
+def test_a_tagger_with_a_neighbourhood_names_the_words_that_its_sentences_have_cut(place, tmp_path):
+    for split in ("train", "dev", "test"):
+        (tmp_path / f"{split}.txt").write_text((place / f"{split}.txt").read_text().replace("good", "goodly"))
+    config = settings(place, tmp_path / "run", neighbourhood={"words_per_token": 4, "most_cut_words": 8})
+    config = config.model_copy(update={"data": config.data.model_copy(update={"dataset_name": str(tmp_path)})})
+    assert setup_and_train_tagger(config, "cpu").model.config.neighbourhood.cut_words == ("goodly",)
 
 
 def test_without_shapes_it_cannot_be_learned(place):
