@@ -89,6 +89,7 @@ class CutWords(nn.Module):
                     )
                 word_at[node] = index
         self._spellings = [ways[0] for ways in spellings]
+        self.known = frozenset(spelling for ways in spellings for spelling in ways)
         self.longest = max((len(spelling) for ways in spellings for spelling in ways), default=0)
         order = sorted(edges)
         # On the CPU even while a model is outlined on the meta device: they describe the tokenizer.

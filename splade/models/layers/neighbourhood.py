@@ -147,12 +147,7 @@ class Neighbourhood(nn.Module):
 
         Example: [CLS] a maw ##kish film [SEP] -> [[maw, ##kish]], unless "mawkish" is one of the `cut_words`
         """
-        ids = torch.tensor([list(token_ids)], dtype=torch.long, device=self.table.device)
-        joined = self._goes_on_after(ids)
-        begins = _is_part(joined) & ~pad(joined, (1, 0))
-        speaks = (self.cut.find(ids, joined) != NOBODY)[begins].tolist()
-        words = self._vocabulary.split_words(token_ids)
-        return [word for word, has_name in zip(words, speaks, strict=True) if not has_name]
+        return [word for word in self._vocabulary.split_words(token_ids) if tuple(word) not in self.cut.known]
 
     def allows(self, input_ids: Int[Tensor, "B L"], real: Bool[Tensor, "B L"]) -> Bool[Tensor, "B L W"]:
         """The same as a mask over all words: the slow form."""
