@@ -5,7 +5,6 @@
 3. After every experiment the comparison so far is written: `results.json` and `report.html`.
 """
 
-from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -15,9 +14,9 @@ import yaml
 from splade.config.schema import ExperimentConfig
 from splade.pipelines.measuring import is_begun, measure_run
 from splade.pipelines.pairing import holm, paired_difference
-from splade.pipelines.scoring import Decisions, read_decisions
+from splade.pipelines.scoring import read_decisions
 from splade.pipelines.variants import Study, Variant
-from splade.pipelines.yardsticks import measured_baselines
+from splade.pipelines.yardsticks import measured_baselines, pairs_by_seed, yardstick_decisions
 from splade.report.comparison import ComparedRun, ComparedYardstick, Comparison, Difference, comparison_page
 from splade.report.tables import tables_html
 from splade.runs import Watchers, seed_folders
@@ -87,19 +86,18 @@ def _difference(variant: Variant, first: Variant) -> Difference:
 
 
 def _yardsticks(found: dict[str, Any], first: ExperimentConfig) -> tuple[ComparedYardstick, ...]:
-    of_seeds = [read_decisions(place) for place in seed_folders(first).values()]
-    # All seeds that were tested on the yardsticks' texts, as the accuracy beside them is that of all seeds.
-    bases = [one for one in of_seeds if one.digest == found["test_digest"]] or of_seeds[:1]
+    bases = {seed: read_decisions(place) for seed, place in seed_folders(first).items()}
 
-    def paired(is_correct: Sequence[bool]) -> Difference:
-        return paired_difference([Decisions(found["test_digest"], tuple(is_correct))] * len(bases), bases)
+    def difference(scores: dict[str, Any]) -> Difference:
+        ours, theirs = pairs_by_seed(bases, yardstick_decisions(scores))
+        return paired_difference(theirs, ours)
 
     return tuple(
         ComparedYardstick(
             name,
             scores["accuracy"],
             scores.get("seconds"),
-            paired(scores["is_correct"]),
+            difference(scores),
             scores.get("peak_megabytes"),
         )
         for name, scores in found["baselines"].items()

@@ -65,18 +65,25 @@ def baseline_figures(found: dict[str, Any]) -> tuple[str, list[tuple[str, str, s
     """Heading and rows of the table of yardsticks; the difference is the model's accuracy minus the yardstick's."""
     rows = []
     if "model" in found:
-        rows.append(("this model", f"{found['model']['accuracy']:.1%}", ""))
+        seeds = found["model"].get("seeds", ())
+        rows.append(("this model", f"{found['model']['accuracy']:.1%}", _of_seeds(len(seeds))))
     for name, baseline in found["baselines"].items():
         difference = found.get("difference", {}).get(name)
-        note = f"chosen on validation: {baseline['setting']}"
+        of_seeds = _of_seeds(len(baseline.get("runs", ())))
+        note = "; ".join(filter(None, (of_seeds, f"chosen on validation: {baseline['setting']}")))
         if difference:
             note += f"; model {difference['mean']:+.1%} ({difference['low']:+.1%} to {difference['high']:+.1%})"
         rows.append((name, f"{baseline['accuracy']:.1%}", note + _cost_text(baseline)))
     return f"On {found['test_texts']} test texts", rows
 
 
+def _of_seeds(count: int) -> str:
+    """That a figure is a mean, where it is."""
+    return f"mean of {count} seeds" if count > 1 else ""
+
+
 def _cost_text(measured: dict[str, Any]) -> str:
-    """What a yardstick took, all its settings together; nothing of what older files do not say."""
+    """What a yardstick took, all its settings and seeds together; nothing of what older files do not say."""
     seconds, megabytes = measured.get("seconds"), measured.get("peak_megabytes")
     time = "" if seconds is None else f"; {seconds / 60:.1f} minutes"
     return time + ("" if megabytes is None else f", {megabytes:,.0f} MB at the peak")

@@ -45,6 +45,11 @@ def fine_tune(
             on_step(Step(f"dense twin, lr {rate:g}", optimiser.steps, steps, {"loss": loss.item()}))
 
 
+def rate_name(rate: float) -> str:
+    """What a rate is called where settings are told apart."""
+    return f"lr={rate:g}"
+
+
 def best_of_rates(
     rates: Sequence[float], trained: Callable[[float], Model], worth: Callable[[Model], float], seed: int
 ) -> tuple[Model, str, dict[str, float]]:
@@ -54,7 +59,7 @@ def best_of_rates(
     for rate in rates:
         set_seed(seed)
         model = trained(rate)
-        name = f"lr={rate:g}"
+        name = rate_name(rate)
         found[name] = worth(model)
         if found[name] == max(found.values()):
             kept = {name: copy.deepcopy(model)}

@@ -7,7 +7,7 @@ from splade.pipelines.comparison import run_comparison
 from splade.pipelines.variants import load_datasets, load_variants
 from splade.runs import Watchers
 from splade.training.loop import Interrupted
-from tests.pipelines.work import YARDSTICKS, Work
+from tests.pipelines.work import YARDSTICKS, Work, yardstick_run
 
 MORE = "variants: {less: {training.active_target: 20}, more: {training.active_target: 60}}\n"
 
@@ -125,7 +125,9 @@ def test_yardsticks_are_paired_with_the_first_too_and_measured_once(study, work,
     # The four comparisons have the same p, and share it out.
     assert {round(row.difference.p_of_all / row.difference.p, 6) for row in (*found.runs[1:], tfidf, dense)} == {4}
     assert "dense twin" in (tmp_path / "out" / "report.html").read_text()
-    (tmp_path / "out" / "baselines.json").write_text(json.dumps({**YARDSTICKS, "test_digest": "others"}))
+    others = {"TF-IDF": {"accuracy": 0.2, "runs": [{**yardstick_run(10), "test_digest": "others"}]}}
+    others["dense twin"] = YARDSTICKS["baselines"]["dense twin"]
+    (tmp_path / "out" / "baselines.json").write_text(json.dumps({**YARDSTICKS, "baselines": others}))
     with pytest.raises(ValueError, match="tested on other texts"):
         run_comparison(study(), "parts", device="cpu", with_baselines=True, resume=True)
 
@@ -137,6 +139,17 @@ def test_yardsticks_stand_beside_all_seeds(study):
     dense = found.yardsticks[1].difference
     assert dense.mean == pytest.approx((10 + 9) / 2 / 50)
     assert (dense.won, dense.lost) == (10, 0)
+
+
+def test_each_twin_is_paired_with_the_run_of_its_seed(study, work, tmp_path):
+    run_comparison(study(seeds="[1, 2]"), "parts", device="cpu", with_baselines=True)
+    # Twin and run of a seed are right on the same texts; crosswise they would not be.
+    twins = {"dense twin": {"accuracy": 0.41, "runs": [yardstick_run(21, seed=2), yardstick_run(20, seed=1)]}}
+    (tmp_path / "out" / "baselines.json").write_text(json.dumps({**YARDSTICKS, "baselines": twins}))
+    found = run_comparison(study(seeds="[1, 2]"), "parts", device="cpu", with_baselines=True, resume=True)
+    assert work.done.count("baselines") == 1
+    difference = found.yardsticks[0].difference
+    assert (difference.mean, difference.won, difference.lost) == (0, 0, 0)
 
 
 @pytest.mark.usefixtures("work")

@@ -7,7 +7,8 @@ from splade.config.load import build_config
 from splade.data import load_text_dataset
 from splade.models.dense import DenseClassifier
 from splade.pipelines import compare_again, run_baselines, run_experiment, yardsticks
-from splade.training.baselines import dense_twin, tfidf_baseline
+from splade.report.terminal import baseline_figures
+from splade.training.baselines import BaselineScores, dense_twin, tfidf_baseline
 from tests import tiny
 from tests.tiny import BAD, GOOD
 
@@ -102,6 +103,36 @@ def test_a_new_model_is_compared_with_yardsticks_that_are_not_trained_again(sett
     csv.write_text(csv.read_text().replace("film", "movie"))
     with pytest.raises(ValueError, match="other test texts; measure the yardsticks anew"):
         compare_again(config, "cpu")
+
+
+def test_every_seed_has_a_twin_and_the_first_chooses_the_rate_of_all(settings, tmp_path):
+    config = build_config({**settings, "evaluation": {"names_texts": 0, "after_training": False, "seeds": [3, 5]}})
+    run_experiment(config, device="cpu")
+    found = run_baselines(config, "cpu", dense_rates=(1e-9, 2e-3))
+    twin, floor = found["baselines"]["dense twin"], found["baselines"]["TF-IDF"]
+    assert [run["seed"] for run in twin["runs"]] == [3, 5]
+    assert [run["seed"] for run in floor["runs"]] == [3]
+    assert twin["accuracy"] == pytest.approx(sum(run["accuracy"] for run in twin["runs"]) / 2)
+    assert found["model"]["seeds"] == [3, 5]
+    of_model = [json.loads((tmp_path / "run" / f"seed-{s}" / "decisions.json").read_text()) for s in (3, 5)]
+    accuracies = [run["is_correct"].count("1") / len(run["is_correct"]) for run in of_model]
+    assert found["model"]["accuracy"] == pytest.approx(sum(accuracies) / 2)
+    for name, scores in found["baselines"].items():
+        assert found["difference"][name]["mean"] == pytest.approx(found["model"]["accuracy"] - scores["accuracy"])
+    _, rows = baseline_figures(found)
+    assert [row[2].startswith("mean of 2 seeds") for row in rows] == [True, False, True]
+
+
+def test_only_the_first_twin_tries_several_rates(settings, monkeypatch):
+    tried = []
+
+    def twin(dataset, *_, rates, seed, **__):
+        tried.append((seed, tuple(rates)))
+        return BaselineScores("dense twin", 1.0, (True,) * len(dataset.test), "lr=0.0001", {})
+
+    monkeypatch.setattr(yardsticks, "dense_twin", twin)
+    run_baselines(build_config({**settings, "evaluation": {"seeds": [3, 5, 7]}}), "cpu", dense_rates=(5e-5, 1e-4, 2e-4))
+    assert tried == [(3, (5e-5, 1e-4, 2e-4)), (5, (1e-4,)), (7, (1e-4,))]
 
 
 def test_the_rates_of_the_dense_twin_are_those_on_the_command_line(run, settings, tmp_path):
