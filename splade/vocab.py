@@ -193,9 +193,8 @@ class Vocabulary:
         decoded = [("" if "\ufffd" in tail else tail.strip(), tail[:1].isspace()) for tail in tails]
         # Some decoders drop the space before punctuation; there, ask how the token is written after a space.
         unsure = [i for i, (text, begins) in enumerate(decoded) if text and not begins and not text[0].isalnum()]
-        written = self.tokenizer([f"{prefix} {decoded[i][0]}" for i in unsure], add_special_tokens=False)["input_ids"]
-        for i, ids in zip(unsure, written, strict=True):  # pyright: ignore[reportArgumentType]
-            decoded[i] = decoded[i][0], i in ids
+        for i in unsure:
+            decoded[i] = decoded[i][0], i in self._encode(f"{prefix} {decoded[i][0]}")
         return (*decoded, *[("", False)] * (self.size - count))
 
     @cached_property

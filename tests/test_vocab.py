@@ -2,7 +2,8 @@ import copy
 
 import pytest
 import torch
-from tokenizers import AddedToken
+from tokenizers import AddedToken, Tokenizer, models
+from transformers import PreTrainedTokenizerFast
 
 from splade.vocab import Dimension, DimensionTable, Vocabulary, get_clean_vocab_mask, plural
 from tests import tiny
@@ -47,6 +48,14 @@ def test_continuations_are_named_as_such():
     assert names["##ing"] == "##ing"
     assert names["play"] == "play"
     assert not vocabulary.clean_mask[vocabulary.tokens.index("##ing")]
+
+
+def test_a_vocabulary_without_punctuation_has_names_too():
+    whole = tiny.wordpiece()
+    backend = Tokenizer(models.WordPiece({"[UNK]": 0, "a": 1, "good": 2, "##ing": 3}, unk_token="[UNK]"))  # pyright: ignore[reportCallIssue]
+    backend.pre_tokenizer, backend.decoder = whole.backend_tokenizer.pre_tokenizer, whole.backend_tokenizer.decoder
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=backend, unk_token="[UNK]")
+    assert Vocabulary(tokenizer).names == ("[UNK]", "a", "good", "##ing")
 
 
 def test_byte_level_tokens_that_are_no_text_keep_their_own_spelling():
