@@ -140,10 +140,11 @@ def _yardsticks(
 ) -> Yardsticks | None:
     """What `baselines.json` of the folder says, measured first if wanted; None if there is none."""
     path = Path(config.output_dir) / BASELINES
-    found = read_baselines(path) if path.is_file() else None
     if is_wanted:
         found = measured_baselines(config, device, watchers, anew=not resume)
-    if found is None:
+    elif path.is_file():
+        found = read_baselines(path)
+    else:
         return None
     accuracy = {name: scores["accuracy"] for name, scores in found["baselines"].items()}
     return Yardsticks(found["test_texts"], found.get("test_digest"), accuracy)

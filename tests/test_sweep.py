@@ -183,7 +183,7 @@ def test_yardsticks_are_trained_on_request_and_on_resume_only_if_missing(config,
 def test_damaged_yardsticks_are_refused_before_training(config, work, tmp_path, damaged):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "baselines.json").write_text(damaged)
-    with pytest.raises(ValueError, match=r"baselines\.json is not what `lexical-sae baselines` writes"):
+    with pytest.raises(ValueError, match=r"baselines\.json is not what this version of `lexical-sae baselines` writes"):
         run_sweep(config, ACTIVE_WORDS, (20,), device="cpu")
     assert work.done == []
 

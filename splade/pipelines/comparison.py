@@ -89,8 +89,8 @@ def _yardsticks(found: dict[str, Any], first: ExperimentConfig) -> tuple[Compare
     bases = {seed: read_decisions(place) for seed, place in seed_folders(first).items()}
 
     def difference(scores: dict[str, Any]) -> Difference:
-        ours, theirs = pairs_by_seed(bases, yardstick_decisions(scores))
-        return paired_difference(theirs, ours)
+        pairs = pairs_by_seed(bases, yardstick_decisions(scores)).values()
+        return paired_difference([yardstick for _, yardstick in pairs], [base for base, _ in pairs])
 
     return tuple(
         ComparedYardstick(

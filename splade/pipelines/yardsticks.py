@@ -1,19 +1,20 @@
 """The yardsticks of an experiment on its own rows, in `baselines.json`: the dense twin, and TF-IDF as the floor.
 
-With several seeds there are several twins, as there are several models, and each is paired with the model of its seed:
-one run of either may be lucky. The first chooses the learning rate, the others take it over. TF-IDF has no seed.
+With several seeds there are several of each, on the rows that the seed draws, and each is paired with the model of its
+seed: one run of either may be lucky. The first twin chooses the learning rate, the others take it over.
 """
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from splade.config.schema import ExperimentConfig
 from splade.data import TextDataset
 from splade.device import resolve_device
-from splade.evaluation.arena.cost import with_cost
+from splade.evaluation.arena.cost import WorkCost, with_cost
 from splade.models.persistence import from_pretrained
 from splade.pipelines.inputs import (
     digest,
@@ -32,8 +33,20 @@ from splade.training.fine_tuning import DENSE_RATES, rate_name
 from splade.training.run_folder import BASELINES, write_json
 
 DENSE = "dense twin"
-Runs = dict[int, tuple[BaselineScores, str]]
-"""Scores of a yardstick by seed, each with the digest of the test texts."""
+
+
+@dataclass(frozen=True)
+class _Run:
+    """What a yardstick came to with one seed."""
+
+    seed: int
+    test_digest: str
+    scores: BaselineScores
+    cost: WorkCost
+
+    @classmethod
+    def of(cls, seed: int, dataset: TextDataset, measure: Callable[[], BaselineScores]) -> "_Run":
+        return cls(seed, digest(dataset.test), *with_cost(measure))
 
 
 def run_baselines(
@@ -45,45 +58,65 @@ def run_baselines(
 ) -> dict[str, Any]:
     """Yardsticks on the experiment's rows, written to `baselines.json`; compared with its models where there are any.
 
-    Without `dense_rates` no dense twin is trained.
+    Without `dense_rates` no dense twin is trained. What is finished is written after every seed. Models that were
+    trained with other settings are refused before anything is measured.
     """
-    seeds = config.evaluation.seeds
-    dataset = load_data(config, seeds[0])
-    found = [_timed(lambda: {seeds[0]: (tfidf_baseline(dataset, on_step), digest(dataset.test))})]
-    if dense_rates:
-        found.append(_timed(lambda: _dense_twins(config, dataset, dense_rates, device, on_step)))
-    results = {
-        "test_texts": len(dataset.test),
-        "test_digest": digest(dataset.test),
-        "baselines": {scores["name"]: scores for scores in found},
-    }
-    if model_folder(config).is_dir():
-        results |= _comparison(config, results["baselines"], device, on_step)
-    write_json(_file(config), results)
+    models, rates = _models(config), dense_rates
+    floors: list[_Run] = []
+    twins: list[_Run] = []
+    results: dict[str, Any] = {}
+    for seed in config.evaluation.seeds:
+        dataset = load_data(config, seed)
+        floors.append(_Run.of(seed, dataset, partial(tfidf_baseline, dataset, on_step)))
+        if rates:
+            twins.append(_Run.of(seed, dataset, partial(_twin, config, dataset, rates, seed, device, on_step)))
+            rates = [rate for rate in rates if rate_name(rate) == twins[0].scores.setting]
+        results = results or {"test_texts": len(dataset.test), "test_digest": digest(dataset.test)}
+        results["baselines"] = {runs[0].scores.name: _over_seeds(runs) for runs in (floors, twins) if runs}
+        write_json(_file(config), results)
+    if models:
+        results |= _comparison(config, models, results["baselines"], device, on_step)
+        write_json(_file(config), results)
     return results
 
 
-def _dense_twins(
-    config: ExperimentConfig, first: TextDataset, rates: Sequence[float], device: str, on_step: OnStep
-) -> Runs:
-    """A twin per seed, on the rows that the seed draws; all but the first at the rate that the first chose."""
-    found: Runs = {}
-    for seed in config.evaluation.seeds:
-        dataset = load_data(config, seed) if found else first
-        scores = dense_twin(
-            dataset,
-            config.model.name,
-            epochs=config.training.planned_epochs(len(dataset.train)),
-            batch_size=config.training.effective_batch,
-            max_length=config.model.max_length,
-            rates=rates,
-            seed=seed,
-            device=device,
-            on_step=on_step,
-        )
-        rates = [rate for rate in rates if rate_name(rate) == scores.setting]
-        found[seed] = scores, digest(dataset.test)
-    return found
+def _twin(
+    config: ExperimentConfig, dataset: TextDataset, rates: Sequence[float], seed: int, device: str, on_step: OnStep
+) -> BaselineScores:
+    return dense_twin(
+        dataset,
+        config.model.name,
+        epochs=config.training.planned_epochs(len(dataset.train)),
+        batch_size=config.training.effective_batch,
+        max_length=config.model.max_length,
+        rates=rates,
+        seed=seed,
+        device=device,
+        on_step=on_step,
+    )
+
+
+def _over_seeds(runs: Sequence[_Run]) -> dict[str, Any]:
+    """A yardstick as plain data: its mean accuracy, each run, and the cost of all settings and seeds together."""
+    first = runs[0].scores
+    of_seeds = [
+        {
+            "seed": run.seed,
+            "accuracy": run.scores.accuracy,
+            "test_digest": run.test_digest,
+            "is_correct": list(run.scores.is_correct),
+        }
+        for run in runs
+    ]
+    return {
+        "name": first.name,
+        "accuracy": sum(run.scores.accuracy for run in runs) / len(runs),
+        "setting": first.setting,
+        "validation": first.validation,
+        "runs": of_seeds,
+        "seconds": round(sum(run.cost["seconds"] for run in runs), 1),
+        "peak_megabytes": max((peak for run in runs if (peak := run.cost["peak_megabytes"]) is not None), default=None),
+    }
 
 
 def compare_again(config: ExperimentConfig, device: str = "auto", *, on_step: OnStep = silent) -> dict[str, Any]:
@@ -97,7 +130,9 @@ def compare_again(config: ExperimentConfig, device: str = "auto", *, on_step: On
     results = read_baselines(path)
     if results.get("test_digest") != digest(load_data(config, config.evaluation.seeds[0]).test):
         raise ValueError(f"{path} was measured on other test texts; measure the yardsticks anew")
-    results |= _comparison(config, results["baselines"], device, on_step)
+    # Where there is no model, reading the first says what is missing.
+    models = _models(config) or {config.evaluation.seeds[0]: model_folder(config)}
+    results |= _comparison(config, models, results["baselines"], device, on_step)
     write_json(path, results)
     return results
 
@@ -105,10 +140,11 @@ def compare_again(config: ExperimentConfig, device: str = "auto", *, on_step: On
 def measured_baselines(
     config: ExperimentConfig, device: str, watchers: Watchers, *, anew: bool = False
 ) -> dict[str, Any]:
-    """What `baselines.json` of the folder says; measured first if the dense twin is not in it, or it is to be anew."""
+    """What `baselines.json` of the folder says; measured first if a seed has no twin in it, or it is to be anew."""
     path = _file(config)
-    found = read_baselines(path) if path.is_file() else None
-    if anew or found is None or DENSE not in found["baselines"]:
+    found = read_baselines(path) if path.is_file() and not anew else None
+    twins = yardstick_decisions(found["baselines"][DENSE]) if found and DENSE in found["baselines"] else {}
+    if found is None or not twins.keys() >= set(config.evaluation.seeds):
         watchers.on_note("the dense twin and TF-IDF")
         run_baselines(config, device, on_step=watchers.until_interrupted("training the dense twin"))
         return read_baselines(path)
@@ -121,9 +157,13 @@ def read_baselines(path: Path) -> dict[str, Any]:
         saved = json.loads(path.read_text(encoding="utf-8"))
         _ = int(saved["test_texts"])
         for scores in saved["baselines"].values():
-            _ = float(scores["accuracy"]), yardstick_decisions(scores)
+            if not yardstick_decisions(scores):
+                raise ValueError("a yardstick without a run")
+            _ = float(scores["accuracy"])
     except (ValueError, LookupError, TypeError, AttributeError) as error:
-        raise ValueError(f"{path} is not what `lexical-sae baselines` writes; delete it or make it anew") from error
+        raise ValueError(
+            f"{path} is not what this version of `lexical-sae baselines` writes; delete it or make it anew"
+        ) from error
     return saved
 
 
@@ -134,50 +174,47 @@ def yardstick_decisions(scores: Mapping[str, Any]) -> dict[int, Decisions]:
 
 def pairs_by_seed(
     models: Mapping[int, Decisions], yardstick: Mapping[int, Decisions]
-) -> tuple[Sequence[Decisions], Sequence[Decisions]]:
-    """Models of an experiment, and beside each the yardstick of its seed, or the first where there is none.
+) -> dict[int, tuple[Decisions, Decisions]]:
+    """Models of an experiment, each with the yardstick of its seed, or the first where there is none.
 
     Models that were tested on other texts than their yardstick are left out, as long as there are others.
     """
     first = next(iter(yardstick.values()))
-    pairs = [(model, yardstick.get(seed, first)) for seed, model in models.items()]
-    same = [pair for pair in pairs if pair[0].digest == pair[1].digest] or pairs[:1]
-    return [model for model, _ in same], [other for _, other in same]
+    pairs = {seed: (model, yardstick.get(seed, first)) for seed, model in models.items()}
+    same = {seed: (model, other) for seed, (model, other) in pairs.items() if model.digest == other.digest}
+    return same or dict(list(pairs.items())[:1])
 
 
-def _timed(measure: Callable[[], Runs]) -> dict[str, Any]:
-    """A yardstick's scores with the seconds and the memory they took, all settings and seeds included."""
-    runs, cost = with_cost(measure)
-    first, _ = next(iter(runs.values()))
-    of_seeds = [
-        {"seed": seed, "accuracy": scores.accuracy, "test_digest": texts, "is_correct": list(scores.is_correct)}
-        for seed, (scores, texts) in runs.items()
-    ]
-    accuracy = sum(run["accuracy"] for run in of_seeds) / len(of_seeds)
-    chosen = {"setting": first.setting, "validation": first.validation}
-    return {"name": first.name, "accuracy": accuracy, **chosen, "runs": of_seeds, **cost}
-
-
-def _comparison(config: ExperimentConfig, baselines: dict[str, Any], device: str, on_step: OnStep) -> dict[str, Any]:
-    """Accuracy of the experiment's models, and how much it is above that of each yardstick."""
+def _models(config: ExperimentConfig) -> dict[int, Path]:
+    """Folders of the experiment's models, by seed; one that was trained with other settings is refused."""
     folders = {seed: model_folder(config, seed) for seed in config.evaluation.seeds}
-    ours = {seed: _decisions(config, seed, own, device, on_step) for seed, own in folders.items() if own.is_dir()}
-    if not ours:
-        from_pretrained(model_folder(config))  # says what is missing
+    there = {seed: own for seed, own in folders.items() if own.is_dir()}
+    for own in there.values():
+        require_same_experiment(config, own.parent)
+    return there
+
+
+def _comparison(
+    config: ExperimentConfig, models: Mapping[int, Path], baselines: dict[str, Any], device: str, on_step: OnStep
+) -> dict[str, Any]:
+    """Accuracy of the experiment's models, and how much it is above that of each yardstick."""
+    ours = {seed: _decisions(config, seed, own, device, on_step) for seed, own in models.items()}
     accuracies = [sum(one.is_correct) / len(one.is_correct) for one in ours.values()]
-    differences = {
-        name: paired_difference(*pairs_by_seed(ours, yardstick_decisions(scores))) for name, scores in baselines.items()
-    }
+    differences = {}
+    for name, scores in baselines.items():
+        pairs = pairs_by_seed(ours, yardstick_decisions(scores))
+        difference = paired_difference(*zip(*pairs.values(), strict=True))
+        differences[name] = {**asdict(difference), "seeds": [*pairs]}
+    folder = str(next(iter(models.values())))
     return {
-        "model": {"folder": str(folders[next(iter(ours))]), "accuracy": sum(accuracies) / len(ours), "seeds": [*ours]},
-        "difference": {name: asdict(difference) for name, difference in differences.items()},
+        "model": {"folder": folder, "accuracy": sum(accuracies) / len(accuracies), "seeds": [*ours]},
+        "difference": differences,
     }
 
 
 def _decisions(config: ExperimentConfig, seed: int, own: Path, device: str, on_step: OnStep) -> Decisions:
     """Which of its test texts the model of a seed gets right."""
     dataset, model = load_data(config, seed), from_pretrained(own)
-    require_same_experiment(config, own.parent)
     require_same_labels(model, dataset)
     scores = score(model.to(resolve_device(device)), dataset.test, on_step)
     return Decisions(digest(dataset.test), scores.is_correct, tuple(text_digests(dataset.test)))

@@ -13,8 +13,8 @@ LIMITS = (
     "p is that of the exact sign test, times what all comparisons of the table together need (Holm).",
     "Words enough: share of texts that keep their label when only the strongest tenth of their active words is left; "
     "beside it, as many random words.",
-    "Minutes are those of all seeds together, for the yardsticks of all settings that were tried; peak MB is how much "
-    "the process's memory rose at most, for one seed or for all settings.",
+    "Minutes are those of all seeds together, for the yardsticks of all settings that were tried too; peak MB is how "
+    "much the process's memory rose at most, for one seed.",
 )
 COST = ("minutes", "peak MB")
 
@@ -48,7 +48,7 @@ class ComparedRun:
 
 @dataclass(frozen=True)
 class ComparedYardstick:
-    """A model without words, on the texts of the first seed; beside all runs of the first experiment on these."""
+    """A model without words, a run per seed; each beside the run of the first experiment with its seed."""
 
     name: str
     accuracy: float

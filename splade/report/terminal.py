@@ -64,8 +64,8 @@ def _measured_rows(measured: dict[str, Any]) -> list[tuple[str, str, str]]:
 def baseline_figures(found: dict[str, Any]) -> tuple[str, list[tuple[str, str, str]]]:
     """Heading and rows of the table of yardsticks; the difference is the model's accuracy minus the yardstick's."""
     rows = []
+    seeds = found.get("model", {}).get("seeds", ())
     if "model" in found:
-        seeds = found["model"].get("seeds", ())
         rows.append(("this model", f"{found['model']['accuracy']:.1%}", _of_seeds(len(seeds))))
     for name, baseline in found["baselines"].items():
         difference = found.get("difference", {}).get(name)
@@ -73,6 +73,9 @@ def baseline_figures(found: dict[str, Any]) -> tuple[str, list[tuple[str, str, s
         note = "; ".join(filter(None, (of_seeds, f"chosen on validation: {baseline['setting']}")))
         if difference:
             note += f"; model {difference['mean']:+.1%} ({difference['low']:+.1%} to {difference['high']:+.1%})"
+            # Of seeds that are not on the yardstick's texts nothing can be said.
+            paired = difference.get("seeds", seeds)
+            note += f", seed {', '.join(map(str, paired))} only" if len(paired) < len(seeds) else ""
         rows.append((name, f"{baseline['accuracy']:.1%}", note + _cost_text(baseline)))
     return f"On {found['test_texts']} test texts", rows
 

@@ -19,7 +19,9 @@ def baselines(
     config: Annotated[Path, typer.Option(help="Experiment file (YAML): data, backbone, epochs and batch size.")],
     out: Annotated[Path | None, typer.Option(help="Folder of the run; by default the experiment's output_dir.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
-    dense: Annotated[bool, typer.Option(help="Train the dense twin too; takes as long as a model.")] = True,
+    dense: Annotated[
+        bool, typer.Option(help="Train the dense twin too: a run per rate, and one per further seed.")
+    ] = True,
     rates: Annotated[
         str, typer.Option(help="Learning rates that the dense twin may choose from on validation; each is a run.")
     ] = "5e-5,1e-4,2e-4",

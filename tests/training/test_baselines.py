@@ -1,5 +1,9 @@
 import json
+import shutil
+from dataclasses import asdict
+from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -7,6 +11,10 @@ from splade.config.load import build_config
 from splade.data import load_text_dataset
 from splade.models.dense import DenseClassifier
 from splade.pipelines import compare_again, run_baselines, run_experiment, yardsticks
+from splade.pipelines.inputs import digest, load_data
+from splade.pipelines.pairing import paired_difference
+from splade.pipelines.scoring import Decisions, read_decisions
+from splade.pipelines.yardsticks import read_baselines
 from splade.report.terminal import baseline_figures
 from splade.training.baselines import BaselineScores, dense_twin, tfidf_baseline
 from tests import tiny
@@ -82,6 +90,8 @@ def test_yardsticks_are_compared_with_the_model_text_by_text(settings, tmp_path)
     difference = found["difference"]["TF-IDF"]
     assert difference["mean"] == pytest.approx(gap)
     assert difference["low"] <= gap <= difference["high"]
+    # One seed is no mean.
+    assert not any("seed" in row[2] for row in baseline_figures(found)[1])
 
 
 def test_a_new_model_is_compared_with_yardsticks_that_are_not_trained_again(settings, csv, tmp_path, monkeypatch):
@@ -95,7 +105,7 @@ def test_a_new_model_is_compared_with_yardsticks_that_are_not_trained_again(sett
     both = run_baselines(config, "cpu", dense_rates=())
     path = tmp_path / "run" / "baselines.json"
     path.write_text(json.dumps(alone))
-    monkeypatch.setattr(yardsticks, "tfidf_baseline", lambda _: pytest.fail("a yardstick was trained"))
+    monkeypatch.setattr(yardsticks, "tfidf_baseline", lambda *_: pytest.fail("a yardstick was trained"))
     found = compare_again(config, "cpu")
     assert found == json.loads(path.read_text())
     assert found["difference"] == both["difference"]
@@ -105,22 +115,90 @@ def test_a_new_model_is_compared_with_yardsticks_that_are_not_trained_again(sett
         compare_again(config, "cpu")
 
 
-def test_every_seed_has_a_twin_and_the_first_chooses_the_rate_of_all(settings, tmp_path):
-    config = build_config({**settings, "evaluation": {"names_texts": 0, "after_training": False, "seeds": [3, 5]}})
+@pytest.fixture
+def of_two_seeds(settings):
+    """Seeds that draw other test texts: 8 of 32, of which they share some."""
+    seeds = {"names_texts": 0, "after_training": False, "seeds": [3, 5]}
+    return settings | {"data": {**settings["data"], "test_samples": 8}, "evaluation": seeds}
+
+
+def test_every_seed_has_a_twin_on_its_own_rows_paired_with_its_own_model(of_two_seeds, tmp_path):
+    config = build_config(of_two_seeds)
+    digests = [digest(load_data(config, seed).test) for seed in (3, 5)]
+    assert len(set(digests)) == 2
     run_experiment(config, device="cpu")
     found = run_baselines(config, "cpu", dense_rates=(1e-9, 2e-3))
-    twin, floor = found["baselines"]["dense twin"], found["baselines"]["TF-IDF"]
-    assert [run["seed"] for run in twin["runs"]] == [3, 5]
-    assert [run["seed"] for run in floor["runs"]] == [3]
-    assert twin["accuracy"] == pytest.approx(sum(run["accuracy"] for run in twin["runs"]) / 2)
     assert found["model"]["seeds"] == [3, 5]
-    of_model = [json.loads((tmp_path / "run" / f"seed-{s}" / "decisions.json").read_text()) for s in (3, 5)]
-    accuracies = [run["is_correct"].count("1") / len(run["is_correct"]) for run in of_model]
-    assert found["model"]["accuracy"] == pytest.approx(sum(accuracies) / 2)
+    of_model = [read_decisions(tmp_path / "run" / f"seed-{seed}") for seed in (3, 5)]
+    assert found["model"]["accuracy"] == pytest.approx(np.mean([one.is_correct for one in of_model]))
     for name, scores in found["baselines"].items():
-        assert found["difference"][name]["mean"] == pytest.approx(found["model"]["accuracy"] - scores["accuracy"])
+        assert [(run["seed"], run["test_digest"]) for run in scores["runs"]] == list(zip((3, 5), digests, strict=True))
+        assert scores["accuracy"] == pytest.approx(np.mean([run["accuracy"] for run in scores["runs"]]))
+        theirs = [Decisions(run["test_digest"], tuple(run["is_correct"])) for run in scores["runs"]]
+        # A text that both seeds are tested on counts once, so the texts must be known by their hashes.
+        expected = asdict(paired_difference(of_model, theirs))
+        assert found["difference"][name] == {**expected, "seeds": [3, 5]}
     _, rows = baseline_figures(found)
-    assert [row[2].startswith("mean of 2 seeds") for row in rows] == [True, False, True]
+    assert [row[2].startswith("mean of 2 seeds") for row in rows] == [True, True, True]
+    assert not any("only" in row[2] for row in rows)
+
+
+def test_a_seed_without_a_model_or_on_other_texts_is_left_out_and_named(of_two_seeds, tmp_path):
+    config = build_config(of_two_seeds)
+    run_experiment(config, device="cpu")
+    shutil.rmtree(tmp_path / "run" / "seed-3" / "model")
+    found = run_baselines(config, "cpu", dense_rates=())
+    assert (found["model"]["seeds"], found["difference"]["TF-IDF"]["seeds"]) == ([5], [5])
+    # A yardstick of the first seed alone, as a run that was broken off leaves it.
+    both = build_config(of_two_seeds | {"output_dir": str(tmp_path / "other")})
+    run_experiment(both, device="cpu")
+    found = run_baselines(both, "cpu", dense_rates=())
+    found["baselines"]["TF-IDF"]["runs"].pop()
+    (tmp_path / "other" / "baselines.json").write_text(json.dumps(found))
+    again = compare_again(both, "cpu")
+    assert (again["model"]["seeds"], again["difference"]["TF-IDF"]["seeds"]) == ([3, 5], [3])
+    assert baseline_figures(again)[1][1][2].partition(", seed 3 only")[1]
+
+
+def test_a_model_of_other_settings_is_refused_before_anything_is_measured(settings, monkeypatch):
+    run_experiment(build_config(settings), device="cpu")
+    monkeypatch.setattr(yardsticks, "tfidf_baseline", lambda *_: pytest.fail("a yardstick was fitted"))
+    other = build_config({**settings, "model": {**settings["model"], "max_length": 12}})
+    with pytest.raises(ValueError, match=r"made with other settings \(model\)"):
+        run_baselines(other, "cpu", dense_rates=())
+
+
+def test_data_whose_labels_changed_since_training_is_refused(settings, csv):
+    config = build_config(settings)
+    run_experiment(config, device="cpu")
+    csv.write_text(csv.read_text().replace(",pos", ",positive"))
+    with pytest.raises(ValueError, match="the data changed since training"):
+        run_baselines(config, "cpu", dense_rates=())
+
+
+def test_what_is_finished_is_written_after_every_seed(of_two_seeds, tmp_path, monkeypatch):
+    config = build_config(of_two_seeds)
+
+    def broken_off_at_the_second(dataset, *_, seed, **__):
+        if seed == 5:
+            raise KeyboardInterrupt
+        return BaselineScores("dense twin", 1.0, (True,) * len(dataset.test), "lr=0.0001", {})
+
+    monkeypatch.setattr(yardsticks, "dense_twin", broken_off_at_the_second)
+    with pytest.raises(KeyboardInterrupt):
+        run_baselines(config, "cpu")
+    saved = read_baselines(tmp_path / "run" / "baselines.json")
+    assert [run["seed"] for run in saved["baselines"]["dense twin"]["runs"]] == [3]
+
+
+@pytest.mark.parametrize("runs", [[], None, [{"seed": 0}]])
+def test_a_file_of_another_version_is_refused_in_words(settings, runs):
+    run_experiment(build_config(settings), device="cpu")
+    path = Path(settings["output_dir"]) / "baselines.json"
+    old = {"test_texts": 32, "baselines": {"TF-IDF": {"accuracy": 0.5, "runs": runs}}}
+    path.write_text(json.dumps(old))
+    with pytest.raises(ValueError, match="not what this version of `lexical-sae baselines` writes"):
+        compare_again(build_config(settings), "cpu")
 
 
 def test_only_the_first_twin_tries_several_rates(settings, monkeypatch):
