@@ -54,6 +54,15 @@ def test_contrastive_takes_the_hardest_seen_class_only():
     assert loss.item() == pytest.approx(0.8 - 0.6 + 0.3)
 
 
+def test_contrastive_teaches_the_sample_and_not_the_centroids():
+    attr, centroids = torch.rand(3, 4, requires_grad=True), torch.rand(2, 4, requires_grad=True)
+    seen = torch.ones(2, dtype=torch.bool)
+    losses.separation_contrastive(attr, torch.tensor([0, 1, 0]), centroids, seen, 2.0).backward()
+    assert attr.grad is not None
+    assert attr.grad.abs().sum() > 0
+    assert centroids.grad is None
+
+
 def test_contrastive_counts_zero_where_there_is_nothing_to_compare():
     centroids, labels = torch.rand(3, 4), torch.tensor([0, 1])
     nobody = torch.tensor([True, False, False])

@@ -2,11 +2,17 @@
 
 import importlib
 import json
+import runpy
+import sys
+from pathlib import Path
 
 import pytest
 import yaml
 
+import splade.scripts
+from splade.config.load import load_config
 from splade.pipelines import measuring, naming
+from splade.pipelines.variants import load_datasets
 from splade.training.loop import Interrupted
 from tests.pipelines.experiments import tiny_settings
 
@@ -87,6 +93,26 @@ def test_the_promised_scripts_are_the_same_functions(run, name):
     code, output, _ = run(command, "--help")
     assert code == 0
     assert "--resume" in output
+
+
+@pytest.mark.parametrize("script", sorted(path.stem for path in Path(splade.scripts.__path__[0]).glob("run_*.py")))
+def test_every_promised_script_can_be_run_as_a_module(script, monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", [script, "--help"])
+    # As `python -m` does it: a fresh copy under the name of a program.
+    monkeypatch.delitem(sys.modules, f"splade.scripts.{script}")
+    with pytest.raises(SystemExit) as end:
+        runpy.run_module(f"splade.scripts.{script}", run_name="__main__")
+    assert end.value.code == 0
+    assert "--config" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["sst2", "ag_news", "imdb", "banking77"])
+def test_one_of_several_data_sets_is_trained_as_by_its_own_file(name):
+    place = Path(__file__).parents[2] / "experiments" / "cpu"
+    study, alone = load_datasets(place / "multi_dataset.yaml"), load_config(place / f"{name}.yaml")
+    (together,) = (variant.config for variant in study.variants if variant.name == name)
+    for part in ("data", "model", "training"):
+        assert getattr(together, part) == getattr(alone, part)
 
 
 def test_slips_and_ctrl_c_end_in_a_sentence(run, write, monkeypatch):

@@ -13,7 +13,8 @@ HERE = Path(__file__).parents[2]
 MINUTES = 6.0
 """The files promise about two on a quiet machine; a busy one may take three times as long."""
 RUNS = {
-    "verify": [["train"]],
+    "verify": [["train"], ["sae"]],
+    "verify_multi_dataset": [["multi-dataset", "--names-texts", "20"]],
     "verify_ablation": [["ablation", "--names-texts", "20"]],
     "verify_faithfulness": [["faithfulness", "--texts", "10", "--lime-samples", "50"]],
     "verify_long_context": [["train"], ["long-context", "--lengths", "64,256", "--needles", "8"]],
@@ -22,19 +23,33 @@ RUNS = {
 }
 
 
+STUDIES = [["bcos-ablation", "--names-texts", "20"], ["sota-comparison", "--names-texts", "20", "--no-baselines"]]
+"""These take any experiment's file; each makes four or five small models of it."""
+
+
 def needs_the_data_folder(name):
     """Whether the experiment reads something that pip cannot bring."""
-    return name == "verify_polysemy" and "LEXICAL_SAE_DATA" not in os.environ
+    return name in ("verify_polysemy", "verify_multi_dataset") and "LEXICAL_SAE_DATA" not in os.environ
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", list(RUNS))
 def test_a_verify_experiment_runs_and_leaves_its_results(name, tmp_path):
     if needs_the_data_folder(name):
-        pytest.skip("needs sentences with senses in LEXICAL_SAE_DATA")
+        pytest.skip("needs data in LEXICAL_SAE_DATA")
+    runs_and_leaves_its_results(name, RUNS[name], tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("study", STUDIES, ids=[command for command, *_ in STUDIES])
+def test_a_study_runs_on_the_file_of_a_run(study, tmp_path):
+    runs_and_leaves_its_results("verify", [study], tmp_path)
+
+
+def runs_and_leaves_its_results(name, commands, tmp_path):
     config, out = HERE / "experiments" / f"{name}.yaml", tmp_path / "run"
     started = time.monotonic()
-    for command, *others in RUNS[name]:
+    for command, *others in commands:
         program = str(Path(sys.executable).with_name("lexical-sae"))
         line = [program, command, "--config", str(config), "--out", str(out), *others]
         done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, check=False)
