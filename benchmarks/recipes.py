@@ -17,13 +17,14 @@ from splade.circuits.geco import FEASIBLE_WITHIN
 from splade.circuits.objective import Objective
 from splade.config.load import load_config
 from splade.config.schema import ExperimentConfig
-from splade.data.batches import shuffled_buckets
-from splade.models.lexical_sae import CLASSIFY
+from splade.data.batches import length_buckets, shuffled_buckets
+from splade.models.lexical_sae import CLASSIFY, LexicalSAE
 from splade.models.persistence import from_pretrained
 from splade.pipelines import documents, load_data, run_experiment, run_names
 from splade.training.criterion import Criterion
 from splade.training.run_folder import CONFIG, write_json
 from splade.training.settings import TrainingConfig
+from splade.training.tasks import Documents
 
 EXPERIMENTS = Path(__file__).parent.parent / "experiments" / "cpu"
 RECIPES = ("cis", "lexical_sae", "transcoder", "cajt", "anchored")
@@ -80,8 +81,26 @@ def terms(config: ExperimentConfig, asked: TrainingConfig) -> dict[str, float]:
     # By lot: centroids remember their last batches best, which must not be the shortest texts.
     for rows in shuffled_buckets(train.texts, 64, np.random.default_rng(0))[:TRACKED_BATCHES]:
         criterion.ask(model, train.encode(model, rows))
-    found = criterion.validate(model, documents(model, dataset.validation))
-    return {term.kind: found[term.kind] for term in asked.objective.terms}
+    validation = documents(model, dataset.validation)
+    found = criterion.validate(model, validation)
+    values = {term.kind: found[term.kind] for term in asked.objective.terms}
+    return values | completeness_of_labels(criterion, model, validation)
+
+
+def completeness_of_labels(criterion: Criterion, model: LexicalSAE, task: Documents) -> dict[str, float]:
+    """Completeness as it is asked for in training: of the circuit of the true label, not of the predicted one.
+
+    The circuit of a wrong prediction speaks for the wrong class, and the better circuits are, the more loudly.
+    """
+    kinds = [kind for kind in criterion.objective.terms if kind.startswith("completeness")]
+    for kind in kinds:
+        criterion.objective.terms[kind].train()
+    sums = dict.fromkeys(kinds, 0.0)
+    for rows in length_buckets(task.texts, 64):
+        values = criterion.ask(model, task.encode(model, rows)).values
+        for kind in kinds:
+            sums[kind] += len(rows) * values[kind].item()
+    return {f"{kind} of the label": total / len(task.texts) for kind, total in sums.items()}
 
 
 if __name__ == "__main__":

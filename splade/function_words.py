@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
+from splade.contractions import CONTRACTIONS, NEGATED
 from splade.vocab import Vocabulary
 
 _DETERMINERS = """
@@ -45,13 +46,12 @@ FUNCTION_WORDS = frozenset(
 )
 """Determiners, prepositions, pronouns, conjunctions, auxiliaries and particles, in lower case; no negations."""
 
-NEGATIONS = frozenset(
-    """
-    no not nor neither never none nobody nothing nowhere without cannot n't t
-    ain isn aren wasn weren don doesn didn haven hasn hadn won wouldn couldn shouldn mustn mightn needn shan
-    ain't isn't aren't wasn't weren't don't doesn't didn't haven't hasn't hadn't won't wouldn't can't couldn't
-    shouldn't mustn't mightn't needn't shan't
-    """.split()  # noqa: SIM905 - a list of strings would be a page long
+NEGATIONS = (
+    frozenset(
+        ["no", "not", "nor", "neither", "never", "none", "nobody", "nothing", "nowhere", "without", "cannot", "t"]
+    )
+    | CONTRACTIONS
+    | (NEGATED - {"can", "n"})
 )
 """Words that turn a sentence round, with what tokenizers leave of "isn't"; they say something, so they stand apart."""
 

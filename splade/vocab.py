@@ -14,14 +14,18 @@ from itertools import pairwise
 from typing import Any, Literal
 
 import torch
-from jaxtyping import Bool
+from jaxtyping import Bool, Int
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
+
+from splade.contractions import APOSTROPHES, NEGATED
 
 Kind = Literal["word", "sense", "shape"]
 CONTINUATION = "##"
 Spelling = tuple[int, ...]
 """The tokens of a word, in their order."""
+NO_PART, STEM, APOSTROPHE, TEE, APOSTROPHE_TEE = range(5)
+"""Parts of "isn't"; some tokenizers have one token for all that follows the stem."""
 
 
 @dataclass(frozen=True)
@@ -112,16 +116,28 @@ class Vocabulary:
         is_open = [surface[-1:].isalnum() for surface, _ in self._surfaces]
         return torch.tensor(goes_on, device="cpu") & self.feature_mask, torch.tensor(is_open, device="cpu")
 
-    def split_words(self, token_ids: Sequence[int]) -> list[list[int]]:
+    @cached_property
+    def contraction_parts(self) -> Int[Tensor, " V"]:
+        """What a token can be in "isn't": NO_PART, STEM (`isn`), APOSTROPHE, TEE (`t`), or both of them (`'t`)."""
+        return torch.tensor([_part_of_contraction(surface) for surface, _ in self._surfaces], device="cpu")
+
+    def split_words(self, token_ids: Sequence[int], *, contractions: bool = True) -> list[list[int]]:
         """The words of a text that stand in several tokens; each as its tokens, in their order.
 
-        Example: [CLS] a maw ##kish film [SEP] -> [[maw, ##kish]]
+        Example: [CLS] a maw ##kish film [SEP] -> [[maw, ##kish]]; with `contractions` too: isn ' t -> [[isn, ', t]]
         """
         goes_on, can_go_on = self._joins
+        joins = [can_go_on[before] and goes_on[token] for before, token in pairwise(token_ids)]
+        if contractions:
+            parts = [self._parts[token] for token in token_ids]
+            for i in range(len(parts) - 1):
+                is_short = parts[i : i + 2] == [STEM, APOSTROPHE_TEE]
+                is_long = parts[i : i + 3] == [STEM, APOSTROPHE, TEE]
+                if is_short or is_long:
+                    joins[i : i + 1 + is_long] = [True] * (1 + is_long)
         words: list[list[int]] = []
         is_within = False
-        for before, token in pairwise(token_ids):
-            joined = can_go_on[before] and goes_on[token]
+        for before, token, joined in zip(token_ids, token_ids[1:], joins, strict=False):
             if joined and is_within:
                 words[-1].append(token)
             elif joined:
@@ -130,17 +146,27 @@ class Vocabulary:
         return words
 
     def spellings(self, words: Sequence[str]) -> list[tuple[Spelling, ...]]:
-        """The tokens of each text after a space and by itself: two ways with some tokenizers, the same with others."""
+        """The tokens of each text after a space and by itself: two ways with some tokenizers, the same with others.
+
+        With each kind of apostrophe, where there is one.
+        """
         if not words:
             return []
-        texts = [text for word in words for text in (" " + word, word)]
+        # A word with an apostrophe has more ways to be written.
+        written = [sorted({word, *(word.replace("'", sign) for sign in APOSTROPHES)}) for word in words]
+        texts = [text for ways in written for way in ways for text in (" " + way, way)]
         cut = self.tokenizer(texts, add_special_tokens=False, split_special_tokens=True)["input_ids"]
-        ids = [tuple(each) for each in cut]  # pyright: ignore[reportGeneralTypeIssues, reportArgumentType]
-        return [tuple(dict.fromkeys(pair)) for pair in zip(ids[::2], ids[1::2], strict=True)]
+        ids = iter([tuple(each) for each in cut])  # pyright: ignore[reportGeneralTypeIssues, reportArgumentType]
+        return [tuple(dict.fromkeys(next(ids) for _ in range(2 * len(ways)))) for ways in written]
 
     def is_cut(self, spelling: Spelling) -> bool:
         """Whether these tokens are the parts of one word."""
         return self.split_words(spelling) == [list(spelling)]
+
+    @cached_property
+    def _parts(self) -> list[int]:
+        """`contraction_parts` as a list, for going through a text token by token."""
+        return self.contraction_parts.tolist()
 
     @cached_property
     def _joins(self) -> tuple[list[bool], list[bool]]:
@@ -289,6 +315,16 @@ def _variants(word: str) -> set[str]:
         stems = {word[:-1], word[:-2], word[:-3] + "y"}
         forms |= {plural(word)} | {stem for stem in stems if len(stem) > 2 and plural(stem) == word}
     return {case(form) for form in forms for case in (str, str.lower, str.upper, str.capitalize)}
+
+
+def _part_of_contraction(surface: str) -> int:
+    """Example: `isn -> STEM`, `' -> APOSTROPHE`, `t -> TEE`, `'t -> APOSTROPHE_TEE`, `film -> NO_PART`"""
+    letters = surface.casefold()
+    if letters in APOSTROPHES:
+        return APOSTROPHE
+    if letters[:1] in APOSTROPHES and letters[1:] == "t":
+        return APOSTROPHE_TEE
+    return STEM if letters in NEGATED else TEE if letters == "t" else NO_PART
 
 
 def plural(noun: str) -> str:

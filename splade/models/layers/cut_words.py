@@ -8,6 +8,7 @@ first token stands, through that token's row of the decoder. Words that a model 
 2. `CutWords.find` tells at which positions of a batch they stand, through a trie over their tokens.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -16,6 +17,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
+from splade.contractions import APOSTROPHES
 from splade.function_words import is_function_word
 from splade.vocab import Vocabulary
 
@@ -24,6 +26,9 @@ NOBODY = -1
 FEWEST_TEXTS = 2
 """A word that only one text holds teaches nothing about another."""
 ROOT = 0
+NOT = "'t"
+"""How a negation with an apostrophe ends."""
+_APOSTROPHE = re.compile(rf" ?[{''.join(APOSTROPHES)}] ?")
 
 
 def frequent_cut_words(
@@ -37,13 +42,13 @@ def frequent_cut_words(
     counts = Counter(word for ids in texts for word in set(map(tuple, vocabulary.split_words(ids))))
     by_name: Counter[str] = Counter()
     for spelling, count in counts.items():
-        by_name[str(vocabulary.tokenizer.decode(list(spelling))).strip()] += count
+        by_name[_name(str(vocabulary.tokenizer.decode(list(spelling))))] += count
     frequent = [
         name
         for name, count in by_name.items()
         if count >= FEWEST_TEXTS
         and name[:1].isalpha()
-        and name.isalnum()
+        and name.removesuffix(NOT).isalnum()
         and (function_words or not is_function_word(name))
     ]
     ways = zip(frequent, vocabulary.spellings(frequent), strict=True)
@@ -51,6 +56,11 @@ def frequent_cut_words(
         name for name, spellings in ways if all(map(vocabulary.is_cut, spellings)) and set(spellings) & counts.keys()
     ]
     return tuple(sorted(always_cut, key=lambda name: (-by_name[name], name))[:most])
+
+
+def _name(decoded: str) -> str:
+    """How a word is written: some decoders put blanks around an apostrophe. Example: `isn ’ t -> isn't`"""
+    return _APOSTROPHE.sub("'", decoded).strip()
 
 
 class CutWords(nn.Module):
@@ -89,6 +99,8 @@ class CutWords(nn.Module):
                     )
                 word_at[node] = index
         self._spellings = [ways[0] for ways in spellings]
+        self.has_contractions = any(word.endswith(NOT) for word in words)
+        """Whether "isn't" is one word: not in models that were made when its parts were words of their own."""
         self.known = frozenset(spelling for ways in spellings for spelling in ways)
         self.longest = max((len(spelling) for ways in spellings for spelling in ways), default=0)
         order = sorted(edges)

@@ -26,7 +26,16 @@ from torch.nn.functional import normalize, pad
 from splade.function_words import function_word_mask
 from splade.models.layers.cut_words import NOBODY, CutWords
 from splade.part import PartConfig
-from splade.vocab import CONTINUATION, Dimension, Vocabulary
+from splade.vocab import (
+    APOSTROPHE,
+    APOSTROPHE_TEE,
+    CONTINUATION,
+    NO_PART,
+    STEM,
+    TEE,
+    Dimension,
+    Vocabulary,
+)
 
 GATHERED_FLOATS = 2**22
 """Decoder rows gathered at once, in numbers: 16 MB in single precision."""
@@ -45,6 +54,8 @@ class Neighbourhood(nn.Module):
     """Tokens that go on with the word before them, if there is one."""
     can_go_on: Bool[Tensor, " V"]
     """Tokens after which a word can go on."""
+    contraction_parts: Int[Tensor, " V"]
+    """What each token can be in "isn't"."""
     decoder_rows: Int[Tensor, " W"]
     """The row of the decoder that each word is read by: its own, or that of its first token."""
     cut_dimensions: Int[Tensor, " K"]
@@ -88,6 +99,7 @@ class Neighbourhood(nn.Module):
         goes_on, can_go_on = vocabulary.joins_mask
         self.register_buffer("goes_on", goes_on.clone(), persistent=False)
         self.register_buffer("can_go_on", can_go_on.clone(), persistent=False)
+        self.register_buffer("contraction_parts", vocabulary.contraction_parts.clone(), persistent=False)
         self.cut = CutWords(config.cut_words, vocabulary)
         rows = torch.cat([torch.arange(vocabulary.size, device="cpu"), self.cut.first_tokens])
         self.register_buffer("decoder_rows", rows, persistent=False)
@@ -140,14 +152,22 @@ class Neighbourhood(nn.Module):
 
     def _goes_on_after(self, input_ids: Int[Tensor, "*batch L"]) -> Bool[Tensor, "*batch L-1"]:
         """Positions whose word goes on with the next token."""
-        return self.can_go_on[input_ids[..., :-1]] & self.goes_on[input_ids[..., 1:]]
+        joined = self.can_go_on[input_ids[..., :-1]] & self.goes_on[input_ids[..., 1:]]
+        if not self.cut.has_contractions:
+            return joined
+        parts = self.contraction_parts[input_ids]
+        after, behind = parts[..., 1:], pad(parts[..., 2:], (0, 1), value=NO_PART)
+        in_three = (parts[..., :-1] == STEM) & (after == APOSTROPHE) & (behind == TEE)
+        in_two = (parts[..., :-1] == STEM) & (after == APOSTROPHE_TEE)
+        return joined | in_two | in_three | pad(in_three, (1, 0))[..., :-1]
 
     def mute_words(self, token_ids: Sequence[int]) -> list[list[int]]:
         """The words of a text that stand in several tokens, none of which speaks; each as its tokens, in their order.
 
         Example: [CLS] a maw ##kish film [SEP] -> [[maw, ##kish]], unless "mawkish" is one of the `cut_words`
         """
-        return [word for word in self._vocabulary.split_words(token_ids) if tuple(word) not in self.cut.known]
+        words = self._vocabulary.split_words(token_ids, contractions=self.cut.has_contractions)
+        return [word for word in words if tuple(word) not in self.cut.known]
 
     def allows(self, input_ids: Int[Tensor, "B L"], real: Bool[Tensor, "B L"]) -> Bool[Tensor, "B L W"]:
         """The same as a mask over all words: the slow form."""

@@ -1,0 +1,125 @@
+""" "isn't" is one word, with a name of its own, however a tokenizer cuts it."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import PreTrainedTokenizerFast
+
+from splade.contractions import CONTRACTIONS
+from splade.data.batches import tokenise
+from splade.function_words import NEGATIONS, is_function_word
+from splade.models.layers.cut_words import NOBODY, frequent_cut_words
+from splade.models.layers.neighbourhood import Neighbourhood
+from splade.vocab import DimensionTable, Vocabulary
+from tests import tiny
+
+WORDS = "is n ' ’ t don won can need ##n man s than good not win film".split()  # noqa: SIM905
+
+
+def wordpiece():
+    tokens = {name: i for i, name in enumerate([*tiny.SPECIALS, "a", *WORDS])}
+    tokenizer = Tokenizer(models.WordPiece(tokens, unk_token="[UNK]"))  # pyright: ignore[reportCallIssue]
+    tokenizer.pre_tokenizer, tokenizer.decoder = pre_tokenizers.BertPreTokenizer(), decoders.WordPiece()
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="[UNK]", pad_token="[PAD]")
+
+
+def byte_bpe():
+    """One token for `'t`, as RoBERTa and ModernBERT have."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer, tokenizer.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(vocab_size=320, special_tokens=tiny.SPECIALS, show_progress=False)  # pyright: ignore[reportCallIssue]
+    tokenizer.train_from_iterator(["I don't, we don't and they can't be a good film"] * 20, trainer)
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="[UNK]", pad_token="[PAD]")
+
+
+def neighbourhood(*cut_words):
+    vocabulary = Vocabulary(wordpiece())
+    part = Neighbourhood(Neighbourhood.Config(words_per_token=2, cut_words=cut_words), vocabulary)
+    # Every whole word is as near as any: the first of them is the word itself.
+    part.choose(torch.eye(vocabulary.size))
+    return part, vocabulary
+
+
+def opened(part, vocabulary, text):
+    """Names of the words that each token may open, its own first."""
+    ids = torch.tensor([vocabulary.tokenizer(text)["input_ids"]])
+    table = DimensionTable(vocabulary, part.config.dimensions())
+    words = part.words(ids, torch.ones_like(ids, dtype=torch.bool))[0].tolist()
+    return [[table[i].name for i in at if i != NOBODY] for at in words]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("is n't good", [["n", "'", "t"]]),
+        ("don’t needn't", [["don", "’", "t"], ["need", "##n", "'", "t"]]),
+        ("man's than 't", []),
+        ("don ' good t n'", []),
+        ("t n't", [["n", "'", "t"]]),
+    ],
+)
+def test_a_negation_with_an_apostrophe_is_one_word_and_nothing_else_with_one_is(text, expected):
+    vocabulary = Vocabulary(wordpiece())
+    ids, names = vocabulary.tokenizer(text)["input_ids"], vocabulary.tokens
+    assert [[names[i] for i in word] for word in vocabulary.split_words(ids)] == expected
+    assert vocabulary.split_words(ids, contractions=False) == [[names.index("need"), names.index("##n")]] * (
+        "needn" in text
+    )
+
+
+def test_a_tokenizer_with_one_token_for_its_end_joins_it_too():
+    vocabulary = Vocabulary(byte_bpe())
+    ids = vocabulary.tokenizer("we don't be")["input_ids"]
+    assert "'t" in vocabulary.tokens
+    (word,) = vocabulary.split_words(ids)
+    assert vocabulary.tokenizer.decode(word).strip() == "don't"
+    texts = tokenise(vocabulary.tokenizer, ["we don't", "I don't"], 16).ids
+    assert frequent_cut_words(texts, vocabulary, 5) == ("don't",)
+
+
+def test_training_texts_give_it_a_name_whatever_the_apostrophe():
+    vocabulary = Vocabulary(wordpiece())
+    texts = tokenise(vocabulary.tokenizer, ["is n't good", "n’t", "can't won't", "can’t", "man's", "man's"], 16).ids
+    assert frequent_cut_words(texts, vocabulary, 5) == ("can't", "n't")
+
+
+def test_it_speaks_for_itself_and_its_parts_for_nobody():
+    part, vocabulary = neighbourhood("won't", "n't")
+    assert opened(part, vocabulary, "won film")[0][0] == "won"
+    for text in ("won't film", "won’t film"):
+        assert opened(part, vocabulary, text)[:3] == [["won't"], [], []]
+        assert opened(part, vocabulary, text)[3][0] == "film"
+    ids = vocabulary.tokenizer("is n't good can't")["input_ids"]
+    assert part.own_words(torch.tensor([ids]))[0].tolist()[:4] == [ids[0], vocabulary.size + 1, NOBODY, NOBODY]
+    assert part.mute_words(ids) == [ids[-3:]], "can't was not met in training"
+    assert DimensionTable(vocabulary, part.config.dimensions()).find("WON'T".lower()) == (vocabulary.size,)
+
+
+def test_a_model_without_any_reads_texts_as_it_did():
+    part, vocabulary = neighbourhood()
+    ids = vocabulary.tokenizer("won't film")["input_ids"]
+    assert opened(part, vocabulary, "won't film")[0][0] == "won"
+    assert part.mute_words(ids) == []
+
+
+@given(
+    st.lists(st.sampled_from(range(len(tiny.SPECIALS), len(tiny.SPECIALS) + 1 + len(WORDS))), min_size=1, max_size=12)
+)
+def test_a_batch_is_joined_as_each_text_is(ids):
+    part, vocabulary = neighbourhood("n't")
+    joined = part._goes_on_after(torch.tensor([ids], dtype=torch.long))[0].tolist()
+    expected = [False] * max(0, len(ids) - 1)
+    at = 0
+    for word in vocabulary.split_words(ids):
+        at = next(i for i in range(at, len(ids)) if ids[i : i + len(word)] == word)
+        expected[at : at + len(word) - 1] = [True] * (len(word) - 1)
+        at += len(word)
+    assert joined == expected
+
+
+def test_all_of_them_are_negations_and_none_is_a_function_word():
+    assert CONTRACTIONS <= NEGATIONS
+    assert not any(map(is_function_word, CONTRACTIONS))
+    assert "can" not in NEGATIONS
