@@ -11,3 +11,14 @@ NEGATED = frozenset(
 """What stands before the apostrophe; "n" alone where a corpus writes "is n't"."""
 APOSTROPHES = ("'", "’")
 CONTRACTIONS = frozenset(f"{stem}'t" for stem in NEGATED)
+SHORT_NOT = "n't"
+"""The name that all of them share: what they say is "not", and one of them is often too rare to learn from."""
+
+
+def ways_to_write(word: str) -> list[str]:
+    """A word as texts may have it: itself, and for the short "not" all the words that end in it."""
+    if word != SHORT_NOT:
+        return [word]
+    ways = (SHORT_NOT, *sorted(CONTRACTIONS - {SHORT_NOT}))
+    cases = [case(way) for way in ways for case in (str, str.capitalize, str.upper)]
+    return list(dict.fromkeys(way.replace("'", sign) for way in cases for sign in APOSTROPHES))

@@ -18,7 +18,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
-from splade.contractions import APOSTROPHES, NEGATED
+from splade.contractions import APOSTROPHES, NEGATED, SHORT_NOT, ways_to_write
 
 Kind = Literal["word", "sense", "shape"]
 CONTINUATION = "##"
@@ -148,16 +148,20 @@ class Vocabulary:
     def spellings(self, words: Sequence[str]) -> list[tuple[Spelling, ...]]:
         """The tokens of each text after a space and by itself: two ways with some tokenizers, the same with others.
 
-        With each kind of apostrophe, where there is one.
+        Those of "n't" are the tokens of all words that end in it, as far as they are parts of one word.
         """
         if not words:
             return []
-        # A word with an apostrophe has more ways to be written.
-        written = [sorted({word, *(word.replace("'", sign) for sign in APOSTROPHES)}) for word in words]
+        written = [ways_to_write(word) for word in words]
         texts = [text for ways in written for way in ways for text in (" " + way, way)]
         cut = self.tokenizer(texts, add_special_tokens=False, split_special_tokens=True)["input_ids"]
         ids = iter([tuple(each) for each in cut])  # pyright: ignore[reportGeneralTypeIssues, reportArgumentType]
-        return [tuple(dict.fromkeys(next(ids) for _ in range(2 * len(ways)))) for ways in written]
+        found = [tuple(dict.fromkeys(next(ids) for _ in range(2 * len(ways)))) for ways in written]
+        # Not all contractions are cut at the apostrophe by every tokenizer; those that are will do.
+        return [
+            tuple(filter(self.is_cut, ways)) or ways if word == SHORT_NOT else ways
+            for word, ways in zip(words, found, strict=True)
+        ]
 
     def is_cut(self, spelling: Spelling) -> bool:
         """Whether these tokens are the parts of one word."""

@@ -76,29 +76,37 @@ def test_a_tokenizer_with_one_token_for_its_end_joins_it_too():
     (word,) = vocabulary.split_words(ids)
     assert vocabulary.tokenizer.decode(word).strip() == "don't"
     texts = tokenise(vocabulary.tokenizer, ["we don't", "I don't"], 16).ids
-    assert frequent_cut_words(texts, vocabulary, 5) == ("don't",)
+    assert frequent_cut_words(texts, vocabulary, 5) == ("n't",)
+    part = Neighbourhood(Neighbourhood.Config(cut_words=("n't",)), vocabulary)
+    assert part.own_words(torch.tensor([ids]))[0].tolist().count(vocabulary.size) == 1
 
 
-def test_training_texts_give_it_a_name_whatever_the_apostrophe():
+@pytest.mark.parametrize("texts", [["is n't good", "n’t"], ["can't", "won’t"], ["needn't", "n't n't"]])
+def test_training_texts_give_all_of_them_one_name_whatever_the_apostrophe(texts):
     vocabulary = Vocabulary(wordpiece())
-    texts = tokenise(vocabulary.tokenizer, ["is n't good", "n’t", "can't won't", "can’t", "man's", "man's"], 16).ids
-    assert frequent_cut_words(texts, vocabulary, 5) == ("can't", "n't")
+    ids = tokenise(vocabulary.tokenizer, [*texts, "man's", "man's"], 16).ids
+    assert frequent_cut_words(ids, vocabulary, 5) == ("n't",)
+    assert frequent_cut_words(ids[:1], vocabulary, 5) == ()
 
 
 def test_it_speaks_for_itself_and_its_parts_for_nobody():
-    part, vocabulary = neighbourhood("won't", "n't")
+    part, vocabulary = neighbourhood("n't")
     assert opened(part, vocabulary, "won film")[0][0] == "won"
-    for text in ("won't film", "won’t film"):
-        assert opened(part, vocabulary, text)[:3] == [["won't"], [], []]
+    for text in ("won't film", "won’t film", "can't film"):
+        assert opened(part, vocabulary, text)[:3] == [["n't"], [], []]
         assert opened(part, vocabulary, text)[3][0] == "film"
     ids = vocabulary.tokenizer("is n't good can't")["input_ids"]
-    assert part.own_words(torch.tensor([ids]))[0].tolist()[:4] == [ids[0], vocabulary.size + 1, NOBODY, NOBODY]
-    assert part.mute_words(ids) == [ids[-3:]], "can't was not met in training"
-    assert DimensionTable(vocabulary, part.config.dimensions()).find("WON'T".lower()) == (vocabulary.size,)
+    negation = [vocabulary.size, NOBODY, NOBODY]
+    assert part.own_words(torch.tensor([ids]))[0].tolist() == [ids[0], *negation, ids[4], *negation]
+    assert part.mute_words(ids) == []
+    table = DimensionTable(vocabulary, part.config.dimensions())
+    assert table.find("won't") == table.find("n't") == (vocabulary.size,)
+    # Its decoder row is that of "n't" itself.
+    assert part.cut.first_tokens.tolist() == [vocabulary.tokens.index("n")]
 
 
 def test_a_model_without_any_reads_texts_as_it_did():
-    part, vocabulary = neighbourhood()
+    part, vocabulary = neighbourhood("needn")
     ids = vocabulary.tokenizer("won't film")["input_ids"]
     assert opened(part, vocabulary, "won't film")[0][0] == "won"
     assert part.mute_words(ids) == []

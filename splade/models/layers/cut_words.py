@@ -17,7 +17,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
-from splade.contractions import APOSTROPHES
+from splade.contractions import APOSTROPHES, CONTRACTIONS, SHORT_NOT
 from splade.function_words import is_function_word
 from splade.vocab import Vocabulary
 
@@ -26,8 +26,6 @@ NOBODY = -1
 FEWEST_TEXTS = 2
 """A word that only one text holds teaches nothing about another."""
 ROOT = 0
-NOT = "'t"
-"""How a negation with an apostrophe ends."""
 _APOSTROPHE = re.compile(rf" ?[{''.join(APOSTROPHES)}] ?")
 
 
@@ -48,7 +46,7 @@ def frequent_cut_words(
         for name, count in by_name.items()
         if count >= FEWEST_TEXTS
         and name[:1].isalpha()
-        and name.removesuffix(NOT).isalnum()
+        and (name.isalnum() or name == SHORT_NOT)
         and (function_words or not is_function_word(name))
     ]
     ways = zip(frequent, vocabulary.spellings(frequent), strict=True)
@@ -59,8 +57,10 @@ def frequent_cut_words(
 
 
 def _name(decoded: str) -> str:
-    """How a word is written: some decoders put blanks around an apostrophe. Example: `isn ’ t -> isn't`"""
-    return _APOSTROPHE.sub("'", decoded).strip()
+    """How a word is called: as it is written, and "n't" if it ends in that. Example: `isn ’ t -> n't`"""
+    name = decoded.strip()
+    # Some decoders put blanks around an apostrophe.
+    return SHORT_NOT if _APOSTROPHE.sub("'", name).casefold() in CONTRACTIONS else name
 
 
 class CutWords(nn.Module):
@@ -99,8 +99,8 @@ class CutWords(nn.Module):
                     )
                 word_at[node] = index
         self._spellings = [ways[0] for ways in spellings]
-        self.has_contractions = any(word.endswith(NOT) for word in words)
-        """Whether "isn't" is one word: not in models that were made when its parts were words of their own."""
+        self.has_contractions = SHORT_NOT in words
+        """Whether "isn't" is one word: not in models that never met any."""
         self.known = frozenset(spelling for ways in spellings for spelling in ways)
         self.longest = max((len(spelling) for ways in spellings for spelling in ways), default=0)
         order = sorted(edges)
