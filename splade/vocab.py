@@ -133,8 +133,10 @@ class Vocabulary:
             for i in range(len(parts) - 1):
                 is_short = parts[i : i + 2] == [STEM, APOSTROPHE_TEE]
                 is_long = parts[i : i + 3] == [STEM, APOSTROPHE, TEE]
-                if is_short or is_long:
-                    joins[i : i + 1 + is_long] = [True] * (1 + is_long)
+                last = i + 1 + is_long
+                # "'n' twang": there the letter begins another word.
+                if (is_short or is_long) and not any(joins[last : last + 1]):
+                    joins[i:last] = [True] * (last - i)
         words: list[list[int]] = []
         is_within = False
         for before, token, joined in zip(token_ids, token_ids[1:], joins, strict=False):

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from splade.contractions import SHORT_NOT, word_form
 from splade.data.words import Span, TextLayout, lay_out
 from splade.evaluation.collect import ReadBatch
 from splade.evaluation.moments import Moments
@@ -178,10 +179,10 @@ class FeatureCollector:
         if not self.own_tokens.isdisjoint(token_ids):
             return True
         # Cut into pieces it is still written; most texts do not even hold the letters.
-        if self.letters not in text.casefold():
+        if self.letters not in text.casefold() and self.letters != SHORT_NOT:
             return False
         layout = lay_out(self.model.tokenizer, text, token_ids)
-        return any(layout.written(span).casefold() == self.letters for span in layout.word_spans)
+        return any(word_form(layout.written(span)) == self.letters for span in layout.word_spans)
 
     def _trigger(self, token_ids: list[int], position: int) -> int | None:
         if position < 0:

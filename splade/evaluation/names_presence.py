@@ -16,6 +16,7 @@ import numpy as np
 from jaxtyping import Int
 from numpy import ndarray
 
+from splade.contractions import SHORT_NOT
 from splade.evaluation.intervals import share_interval
 from splade.evaluation.names_edits import Rate
 from splade.evaluation.names_model import NamedModel, NamedWord, Reading
@@ -73,7 +74,7 @@ class PresenceCollector:
         present = stems_of(reading.text)
         for word in reading.words:
             name = base_name(word)
-            if not name.isalpha():
+            if not (name.isalpha() or name == SHORT_NOT):
                 continue
             own = stem(name)
             counts = self._of(word, name)

@@ -8,6 +8,7 @@ from zlib import crc32
 
 import numpy as np
 
+from splade.contractions import word_form
 from splade.data.words import Span, word_spans
 from splade.evaluation.names_model import NamedModel
 from splade.function_words import FUNCTION_WORDS, NEGATIONS
@@ -25,7 +26,7 @@ def words_and_marks(text: str) -> list[str]:
 def distinct_words(text: str) -> frozenset[str]:
     """The words of a text, and the parts of its contractions. Example: `The film's -> the, film's, film, s`."""
     whole = {word for word in words_and_marks(text) if word[0].isalnum()}
-    return frozenset(whole | {part for word in whole for part in re.split("['’]", word)})
+    return frozenset(whole | {part for word in whole for part in (word_form(word), *re.split("['’]", word))})
 
 
 def span_around(spans: Sequence[Span], start: int, end: int) -> Span | None:
@@ -42,8 +43,8 @@ def replace_word(text: str, span: Span, replacement: str) -> str:
 
     Example: in `Good plot, good acting` the span of `good` and the replacement `bad` give `bad plot, bad acting`.
     """
-    form = text[slice(*span)].casefold()
-    places = {place for place in word_spans(text) if text[slice(*place)].casefold() == form} | {span}
+    form = word_form(text[slice(*span)])
+    places = {place for place in word_spans(text) if word_form(text[slice(*place)]) == form} | {span}
     for start, end in sorted(places, reverse=True):
         text = text[:start] + replacement + text[end:]
     return text

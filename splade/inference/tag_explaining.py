@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from splade.contractions import word_form
 from splade.data.tagged_sentence import TaggedSentence
 from splade.explanation import SpanContribution, WordContribution
 from splade.inference.labels import check_method, label_index
@@ -86,7 +87,7 @@ def _explained(
     found = {}
     for row, (_, place) in enumerate(read.places):
         start, end = tagged.spans[place]
-        letters = tagged.text[start:end].casefold()
+        letters = word_form(tagged.text[start:end])
         entries = range(len(values))[state.code.text(row)]
         contributions = [
             WordContribution(

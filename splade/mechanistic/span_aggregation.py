@@ -22,6 +22,7 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from splade.circuits.sparse_code import SparseCode
+from splade.contractions import word_form
 from splade.data.words import Span, TextLayout, lay_out
 from splade.suggest import did_you_mean
 from splade.vocab import DimensionTable
@@ -246,7 +247,7 @@ def _text_scores(
     """A row for each word of the layout, and at the end the row of the whole text."""
     texts = [layout.written(span) for span in layout.word_spans]
     # What stands anywhere in the text is no expansion of the whole text.
-    written = [*({text.casefold()} for text in texts), {text.casefold() for text in texts}]
+    written = [*({word_form(text)} for text in texts), {word_form(text) for text in texts}]
     for row, token in zip(_row_of_token(layout), layout.token_ids, strict=True):
         written[row].add(named[token].letters)
         written[-1].add(named[token].letters)

@@ -7,11 +7,18 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
-from splade.contractions import CONTRACTIONS
+from splade.contractions import CONTRACTIONS, word_form
 from splade.data.batches import tokenise
+from splade.evaluation.collect import collect
+from splade.evaluation.features import FeatureCollector
+from splade.evaluation.names_text import distinct_words, replace_word
 from splade.function_words import NEGATIONS, is_function_word
+from splade.inference import explain
+from splade.models.backbone import Backbone
+from splade.models.config import ModelConfig
 from splade.models.layers.cut_words import NOBODY, frequent_cut_words
 from splade.models.layers.neighbourhood import Neighbourhood
+from splade.models.lexical_sae import LexicalSAE
 from splade.vocab import DimensionTable, Vocabulary
 from tests import tiny
 
@@ -58,15 +65,16 @@ def opened(part, vocabulary, text):
         ("man's than 't", []),
         ("don ' good t n'", []),
         ("t n't", [["n", "'", "t"]]),
+        # The letter begins another word.
+        ("man 'n' tn", [["t", "##n"]]),
     ],
 )
 def test_a_negation_with_an_apostrophe_is_one_word_and_nothing_else_with_one_is(text, expected):
     vocabulary = Vocabulary(wordpiece())
     ids, names = vocabulary.tokenizer(text)["input_ids"], vocabulary.tokens
     assert [[names[i] for i in word] for word in vocabulary.split_words(ids)] == expected
-    assert vocabulary.split_words(ids, contractions=False) == [[names.index("need"), names.index("##n")]] * (
-        "needn" in text
-    )
+    parts = [[names[i] for i in word] for word in vocabulary.split_words(ids, contractions=False)]
+    assert parts == [word[:2] for word in expected if "##n" in word]
 
 
 def test_a_tokenizer_with_one_token_for_its_end_joins_it_too():
@@ -125,6 +133,52 @@ def test_a_batch_is_joined_as_each_text_is(ids):
         expected[at : at + len(word) - 1] = [True] * (len(word) - 1)
         at += len(word)
     assert joined == expected
+
+
+def test_a_text_with_several_of_them_counts_once():
+    vocabulary = Vocabulary(wordpiece())
+    texts = tokenise(vocabulary.tokenizer, ["don't can't n’t", "good film"], 16).ids
+    assert frequent_cut_words(texts, vocabulary, 5) == ()
+
+
+def test_only_the_common_name_can_be_given():
+    with pytest.raises(ValueError, match="cut_words has 'Won’t'; write .n't., which stands for all"):
+        Neighbourhood.Config(cut_words=("Won’t",))
+
+
+def test_words_are_compared_as_one_whatever_stands_before_the_apostrophe():
+    assert [word_form(word) for word in ("Isn’t", "n't", "DON'T", "Film", "man's")] == [*["n't"] * 3, "film", "man's"]
+    # The delete test takes all of them away: they feed one dimension.
+    text = "It isn't good, i Don’t play, is n't it"
+    assert replace_word(text, (3, 8), "[MASK]") == "It [MASK] good, i [MASK] play, is [MASK] it"
+    assert "n't" in distinct_words("you Can’t")
+    assert "n't" not in distinct_words("the man's")
+
+
+@pytest.fixture(scope="module")
+def model():
+    tokenizer, config = wordpiece(), {"words_per_token": 2, "cut_words": ("n't",)}
+    backbone = Backbone(tiny.masked_lm(vocab_size=len(tokenizer)), tokenizer).eval()
+    settings = ModelConfig.model_validate({"gate": "drelu", "neighbourhood": config})
+    torch.manual_seed(1)
+    model = LexicalSAE(settings, backbone, {"classify": ["negative", "positive"]}).eval()
+    model.start_from_backbone()
+    with torch.no_grad():
+        model.backbone.decoder.bias += 50
+    return model
+
+
+@pytest.mark.parametrize("text", ["won't film", "film is n’t good"])
+def test_an_explanation_knows_that_it_is_written(model, text):
+    (why,) = explain(model, [text])
+    assert [word.is_expansion for word in why.words if word.word == "n't"] == [False]
+
+
+def test_its_page_says_where_it_is_written(model):
+    texts = ["won't film", "film is n’t good", "can't", "good film", "a good win", "not good"]
+    collector = FeatureCollector(model, *model.dimensions.find("n't"))
+    collect(model, texts, [collector])
+    assert (collector.written_in, collector.active_where_written) == (3, 3)
 
 
 def test_all_of_them_are_negations_and_none_is_a_function_word():

@@ -17,9 +17,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
-from splade.contractions import APOSTROPHES, CONTRACTIONS, SHORT_NOT
+from splade.contractions import APOSTROPHES, SHORT_NOT, word_form
 from splade.function_words import is_function_word
-from splade.vocab import Vocabulary
+from splade.vocab import Spelling, Vocabulary
 
 NOBODY = -1
 """Stands where a position has no (further) word to speak for."""
@@ -37,10 +37,13 @@ def frequent_cut_words(
     The most frequent first, equals by the alphabet. Only what reads as a word and is always cut: some tokenizers spell
     a word in one token after a space and in several at the start of a text.
     """
-    counts = Counter(word for ids in texts for word in set(map(tuple, vocabulary.split_words(ids))))
+    names: dict[Spelling, str] = {}
     by_name: Counter[str] = Counter()
-    for spelling, count in counts.items():
-        by_name[_name(str(vocabulary.tokenizer.decode(list(spelling))))] += count
+    for ids in texts:
+        split = set(map(tuple, vocabulary.split_words(ids)))
+        names |= {way: _name(str(vocabulary.tokenizer.decode(list(way)))) for way in split - names.keys()}
+        # A text counts once, though it may hold several forms of one word.
+        by_name.update({names[way] for way in split})
     frequent = [
         name
         for name, count in by_name.items()
@@ -51,7 +54,7 @@ def frequent_cut_words(
     ]
     ways = zip(frequent, vocabulary.spellings(frequent), strict=True)
     always_cut = [
-        name for name, spellings in ways if all(map(vocabulary.is_cut, spellings)) and set(spellings) & counts.keys()
+        name for name, spellings in ways if all(map(vocabulary.is_cut, spellings)) and set(spellings) & names.keys()
     ]
     return tuple(sorted(always_cut, key=lambda name: (-by_name[name], name))[:most])
 
@@ -60,7 +63,7 @@ def _name(decoded: str) -> str:
     """How a word is called: as it is written, and "n't" if it ends in that. Example: `isn ’ t -> n't`"""
     name = decoded.strip()
     # Some decoders put blanks around an apostrophe.
-    return SHORT_NOT if _APOSTROPHE.sub("'", name).casefold() in CONTRACTIONS else name
+    return SHORT_NOT if word_form(_APOSTROPHE.sub("'", name)) == SHORT_NOT else name
 
 
 class CutWords(nn.Module):

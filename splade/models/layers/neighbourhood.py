@@ -23,6 +23,7 @@ from pydantic import Field, field_validator
 from torch import Tensor, nn
 from torch.nn.functional import normalize, pad
 
+from splade.contractions import SHORT_NOT, word_form
 from splade.function_words import function_word_mask
 from splade.models.layers.cut_words import NOBODY, CutWords
 from splade.part import PartConfig
@@ -77,6 +78,11 @@ class Neighbourhood(nn.Module):
         def _once_each(cls, words: tuple[str, ...]) -> tuple[str, ...]:
             if twice := sorted(word for word, count in Counter(words).items() if count > 1):
                 raise ValueError(f"model.neighbourhood.cut_words names a word twice: {', '.join(twice)}")
+            if short := [word for word in words if word != SHORT_NOT and word_form(word) == SHORT_NOT]:
+                raise ValueError(
+                    f"model.neighbourhood.cut_words has {short[0]!r}; write {SHORT_NOT!r}, which stands for all that "
+                    "end in it"
+                )
             return words
 
         def dimensions(self) -> list[Dimension]:
@@ -155,10 +161,12 @@ class Neighbourhood(nn.Module):
         joined = self.can_go_on[input_ids[..., :-1]] & self.goes_on[input_ids[..., 1:]]
         if not self.cut.has_contractions:
             return joined
-        parts = self.contraction_parts[input_ids]
+        # "'n' twang": where a word goes on after the last letter, that letter begins it.
+        parts = self.contraction_parts[input_ids].masked_fill(pad(joined, (0, 1)), NO_PART)
+        stems = self.contraction_parts[input_ids][..., :-1] == STEM
         after, behind = parts[..., 1:], pad(parts[..., 2:], (0, 1), value=NO_PART)
-        in_three = (parts[..., :-1] == STEM) & (after == APOSTROPHE) & (behind == TEE)
-        in_two = (parts[..., :-1] == STEM) & (after == APOSTROPHE_TEE)
+        in_three = stems & (after == APOSTROPHE) & (behind == TEE)
+        in_two = stems & (after == APOSTROPHE_TEE)
         return joined | in_two | in_three | pad(in_three, (1, 0))[..., :-1]
 
     def mute_words(self, token_ids: Sequence[int]) -> list[list[int]]:
