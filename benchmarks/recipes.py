@@ -84,13 +84,14 @@ def terms(config: ExperimentConfig, asked: TrainingConfig) -> dict[str, float]:
     validation = documents(model, dataset.validation)
     found = criterion.validate(model, validation)
     values = {term.kind: found[term.kind] for term in asked.objective.terms}
-    return values | completeness_of_labels(criterion, model, validation)
+    return values | completeness_as_trained(criterion, model, validation)
 
 
-def completeness_of_labels(criterion: Criterion, model: LexicalSAE, task: Documents) -> dict[str, float]:
-    """Completeness as it is asked for in training: of the circuit of the true label, not of the predicted one.
+def completeness_as_trained(criterion: Criterion, model: LexicalSAE, task: Documents) -> dict[str, float]:
+    """Completeness as it is asked for in training: of the true label's circuit, unless the term says `of_prediction`.
 
-    The circuit of a wrong prediction speaks for the wrong class, and the better circuits are, the more loudly.
+    Evaluation always takes that of the predicted class: the circuit of a wrong prediction speaks for the wrong class,
+    and the better circuits are, the more loudly.
     """
     kinds = [kind for kind in criterion.objective.terms if kind.startswith("completeness")]
     for kind in kinds:
@@ -100,7 +101,7 @@ def completeness_of_labels(criterion: Criterion, model: LexicalSAE, task: Docume
         values = criterion.ask(model, task.encode(model, rows)).values
         for kind in kinds:
             sums[kind] += len(rows) * values[kind].item()
-    return {f"{kind} of the label": total / len(task.texts) for kind, total in sums.items()}
+    return {f"{kind} as trained": total / len(task.texts) for kind, total in sums.items()}
 
 
 if __name__ == "__main__":
