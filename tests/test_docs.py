@@ -42,7 +42,7 @@ EARLIER_NAMES = (ROOT / "tests" / "earlier_names.txt").read_text().split()
 @pytest.mark.parametrize("name", EARLIER_NAMES)
 def test_every_earlier_name_is_there_or_in_the_seed_map(name):
     is_there = (ROOT / name).is_file() if "/" in name else _resolves(name)
-    assert is_there or f"| `{name}" in (ROOT / "docs" / "seed-map.md").read_text()
+    assert is_there or re.search(rf"\| `{re.escape(name)}[`:( ]", (ROOT / "docs" / "seed-map.md").read_text())
 
 
 def _resolves(name: str) -> bool:

@@ -25,7 +25,6 @@ LAYERS: list[list[str]] = [
     [
         "models",
         "circuits.objective",
-        "circuits.metrics",
         "circuits.geco",
         "mechanistic.exact",
         "mechanistic.certify",

@@ -24,7 +24,12 @@ from splade.progress import OnStep, silent
 def read_whole(
     model: LexicalSAE, texts: Sequence[str], overlap: float = 0.25, batch_size: int = 32, on_step: OnStep = silent
 ) -> SparseCircuitState:
-    """The decision on each text as a whole, however long it is."""
+    """The decision on each text as a whole, however long it is; only for models that pool by the maximum."""
+    if not model.pool.pools_logits_first:
+        raise ValueError(
+            f"windows of a long text are joined by their greatest strengths, but this model pools by "
+            f"{model.config.pool.kind}; use a model with model.pool max, or texts of at most {model.max_length} tokens"
+        )
     owners: list[int] = []
     windows: list[str] = []
     for owner, text in enumerate(map(repair_text, texts)):

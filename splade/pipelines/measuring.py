@@ -42,6 +42,8 @@ def measure_run(config: ExperimentConfig, names_texts: int, device: str, watcher
         **_with_ends("follow", names["follow"].get("passed")),
         function_words=_mean(names.get("function_words")),
         neighbourhood=_mean(names.get("neighbourhood")),
+        presence=_mean(names.get("presence", {}).get("auc")),
+        presence_shuffled=_mean(names.get("presence", {}).get("shuffled")),
         **_circuits(config),
         seconds=float(sum(run["seconds"] for run in runs)),
         peak_megabytes=max(

@@ -1,4 +1,4 @@
-"""What was measured of the models of several seeds, averaged: every mean and share, with its interval over seeds."""
+"""What was measured of the models of several seeds, averaged: every figure with its interval over seeds."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -13,7 +13,9 @@ from splade.runs import Results, seed_folders
 from splade.training.run_folder import EVALUATION, NAMES, RESULTS, write_json
 
 MEANS = ("mean", "share")
-"""A figure is what has one of these, beside its interval over texts."""
+"""A figure with an interval over texts has one of these. Others, most of them controls, are plain numbers."""
+WORST = "worst"
+"""How names of figures begin that are the worst of all texts: the worst of all seeds is kept of them."""
 
 
 def with_measurements(config: ExperimentConfig, results: Results) -> Results:
@@ -35,11 +37,12 @@ def with_measurements(config: ExperimentConfig, results: Results) -> Results:
     return results
 
 
-def over_seeds(found: Sequence[Any]) -> Any:
-    """The measurements of several seeds as one, each mean or share in them with Student's 95 % interval over seeds.
+def over_seeds(found: Sequence[Any], name: str = "") -> Any:
+    """The measurements of several seeds as one, each figure in them with Student's 95 % interval over seeds.
 
     Beside these stays what is the same for all, as it says what they are of (a label, the size of a circuit); what else
-    differs is None, and left out of mappings. Rows of a list go by their first field, and must be there for all.
+    differs (a count, a text) is None, and left out of mappings. Rows of a list go by their first field, and must be
+    there for all.
 
     Example: `{"words": 3, "flips": {"mean": 0.2, ...}}` and the same with 0.4 -> words 3, flips a mean of 0.3
     """
@@ -48,12 +51,16 @@ def over_seeds(found: Sequence[Any]) -> Any:
         if kind := next((kind for kind in MEANS if kind in first), None):
             return _interval([one.get(kind) for one in found])
         shared = [key for key in first if all(key in one for one in found)]
-        merged = {key: over_seeds([one[key] for one in found]) for key in shared}
+        merged = {key: over_seeds([one[key] for one in found], key) for key in shared}
         return {key: value for key, value in merged.items() if value is not None}
     if all(isinstance(one, list) for one in found):
         rows = [{_name(row): row for row in one} for one in found]
         return [over_seeds([one[name] for one in rows]) for name in rows[0] if all(name in one for one in rows)]
-    return first if all(one == first for one in found) else None
+    if all(one == first for one in found):
+        return first
+    if all(isinstance(one, float) for one in found):
+        return max(found) if name.startswith(WORST) else _interval(found)
+    return None
 
 
 def _interval(values: Sequence[float | None]) -> dict[str, Any] | None:

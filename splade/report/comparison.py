@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from splade.report.run_figures import RunFigures, percent, percent_over_seeds
+from splade.report.run_figures import RunFigures, percent, percent_over_seeds, presence_beside_chance
 from splade.report.tables import FigureTable, TablesPage
 
 LIMITS = (
@@ -13,6 +13,8 @@ LIMITS = (
     "p is that of the exact sign test, times what all comparisons of the table together need (Holm).",
     "Words enough: share of texts that keep their label when only the strongest tenth of their active words is left; "
     "beside it, as many random words.",
+    "Presence: AUC of a word's strength for telling texts in which the word is written from others (with shuffled "
+    "names). A re-purposed dimension can have it too: delete and follow tests tell. Their controls are in each report.",
     "Minutes are those of all seeds together, for the yardsticks of all settings that were tried too; peak MB is how "
     "much the process's memory rose at most, for one seed.",
 )
@@ -90,7 +92,7 @@ def comparison_page(comparison: Comparison) -> TablesPage:
 def _figures_table(comparison: Comparison) -> FigureTable:
     first = comparison.runs[0].name
     paired = (f"against {first}", "p", "won : lost") if comparison.is_paired else ("test texts",)
-    rest = ("active words", "words enough", "random", "delete test", "follow test", "function words", *COST)
+    rest = ("active words", "words enough", "random", "delete test", "follow test", "presence", "function words", *COST)
     rows = [_run_cells(run, is_paired=comparison.is_paired) for run in comparison.runs]
     rows += [_yardstick_cells(one, len(rest)) for one in comparison.yardsticks]
     return FigureTable(comparison.title, ("", "accuracy", *paired, *rest), rows)
@@ -100,7 +102,7 @@ def _run_cells(run: ComparedRun, *, is_paired: bool) -> tuple[str, ...]:
     own = run.figures
     accuracy, delete, follow = (percent_over_seeds(own, name) for name in ("accuracy", "delete", "follow"))
     circuits = map(percent, (own.circuit, own.random_circuit))
-    names = (delete, follow, percent(own.function_words))
+    names = (delete, follow, presence_beside_chance(own), percent(own.function_words))
     beside = _difference_cells(run.difference) if is_paired else (f"{own.texts:,}",)
     words, cost = f"{own.active_words:.1f}", _cost_cells(own.seconds, own.peak_megabytes)
     return (run.name, accuracy, *beside, words, *circuits, *names, *cost)

@@ -24,6 +24,10 @@ class RunFigures:
     follow_high: float | None = None
     function_words: float | None
     neighbourhood: float | None
+    presence: float | None = None
+    """AUC of a word's strength for telling texts with the word from others, over words and seeds."""
+    presence_shuffled: float | None = None
+    """The same with names in each other's place: what chance gives."""
     circuit: float | None = None
     """Share of texts whose label stays the same with the strongest tenth of their words alone; None if not measured."""
     random_circuit: float | None = None
@@ -41,6 +45,14 @@ class RunFigures:
 def percent(share: float | None) -> str:
     """A share for people; a share over nothing is a dash. Example: `0.8125 -> 81.2%`"""
     return "–" if share is None else f"{share:.1%}"
+
+
+def presence_beside_chance(figures: RunFigures) -> str:
+    """Example: `0.87 (0.51)`; a dash where no word could be tried."""
+    if figures.presence is None:
+        return "–"
+    shuffled = figures.presence_shuffled
+    return f"{figures.presence:.2f}" + ("" if shuffled is None else f" ({shuffled:.2f})")
 
 
 def percent_over_seeds(figures: RunFigures, name: str) -> str:

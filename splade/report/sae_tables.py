@@ -8,7 +8,8 @@ from splade.report.tables import FigureTable, TablesPage
 
 LIMITS = (
     "All figures are on test texts; dictionaries, decoders and probes were fitted on train texts. Autoencoders were "
-    "asked for as many active features as the lexical model has active words.",
+    "asked for as many active features as the lexical model has active words on the texts they are fitted on; where "
+    "test texts are longer or shorter than these, the numbers of active features differ.",
     "Words have no decoder back to the hidden state: their reconstruction is that of ridge regression. A feature of an "
     "autoencoder has no name; what it stands for has to be guessed from texts, and that is not measured here.",
     "The probe's decisions on words are not the model's own, which are in the last table. Intervals are over test "

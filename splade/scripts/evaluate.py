@@ -11,6 +11,9 @@ from splade.scripts.console import console, errors_as_sentences
 from splade.scripts.corpus import Columns, LabelColumn, TextColumn, progress_beside
 from splade.scripts.unseen_texts import unseen_texts
 
+NAMED = "names"
+"""Where an evaluation keeps what names came to."""
+
 
 def evaluate(
     model: Annotated[Path, typer.Argument(help="Folder of a saved model.")],
@@ -23,6 +26,9 @@ def evaluate(
         ),
     ] = None,
     texts: Annotated[int, typer.Option(help="Most texts to read, drawn by lot; 0 reads all.", min=0)] = 0,
+    names_texts: Annotated[
+        int, typer.Option(help="Of these, so many to try on whether words mean what they say; 0 leaves it out.", min=0)
+    ] = 100,
     text_column: TextColumn = None,
     label_column: LabelColumn = None,
     skip_bad_rows: Annotated[
@@ -31,7 +37,7 @@ def evaluate(
     seed: Annotated[int, typer.Option(help="Seed of all that is drawn by lot.", min=0)] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
 ) -> None:
-    """Measure a model on labelled texts: accuracy, and whether its explanations can be trusted, beside controls.
+    """Measure a model on labelled texts: accuracy, whether its explanations are true and its words mean what they say.
 
     Example: lexical-sae evaluate results/quickstart/model reviews.csv
 
@@ -39,6 +45,7 @@ def evaluate(
     of a model without its run nobody knows them, so use texts that it was not trained on.
     """
     from splade.device import resolve_device
+    from splade.evaluation.names import measure_names
     from splade.evaluation.suite import EvaluationSettings
     from splade.evaluation.suite import evaluate as measure
     from splade.models.persistence import from_pretrained
@@ -46,6 +53,7 @@ def evaluate(
     from splade.pipelines.inputs import draw
     from splade.report.evaluation_terminal import evaluation_view
     from splade.report.printable import shown
+    from splade.report.terminal import figures_table, name_figures
     from splade.training.run_folder import CONFIG, EVALUATION, OTHER_EVALUATIONS, write_json
 
     chosen = resolve_device(device)
@@ -60,10 +68,16 @@ def evaluate(
     if unseen.tested:
         settings = replace(settings, circuit_fraction=unseen.tested.mechanistic.circuit_fraction)
         about |= {"split": TEST, "most_texts": texts}
+    chosen_texts = draw(unseen.split, texts, seed)
     with progress_beside() as bars:
-        results = measure(loaded, draw(unseen.split, texts, seed), settings, bars)
-    found = {**about, **results.as_dict()}
+        found = {**about, **measure(loaded, chosen_texts, settings, bars).as_dict()}
+        if names_texts:
+            found[NAMED] = measure_names(
+                loaded, chosen_texts.texts, seed=seed, limit=names_texts, on_step=bars
+            ).as_dict()
     console.print(evaluation_view(found))
+    if names_texts:
+        console.print(figures_table(*name_figures("model", found[NAMED])))
     is_other = (folder / CONFIG).is_file() and unseen.tested is None
     name = OTHER_EVALUATIONS.replace("*", Path(data).stem) if is_other else EVALUATION
     written = write_json(out or folder / name, found)

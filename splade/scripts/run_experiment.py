@@ -32,7 +32,11 @@ def train(
         bool, typer.Option("--resume", help="Go on with a run that was interrupted, from its last checkpoint.")
     ] = False,
     recipe: Annotated[
-        str | None, typer.Option(help="anchored (the default), cajt, cis, lexical_sae or transcoder.")
+        str | None,
+        typer.Option(
+            help="anchored (the default), or an earlier one: cajt, cis, lexical_sae, transcoder. Those start with "
+            "nearly all words open; for a few passes on the bundled encoder follow experiments/cpu/sst2_cis.yaml."
+        ),
     ] = None,
     text_column: Annotated[str | None, typer.Option(help="Column with the text; guessed when not given.")] = None,
     label_column: Annotated[str | None, typer.Option(help="Column with the label; guessed when not given.")] = None,

@@ -21,13 +21,18 @@ def watching(kept: str = "its state is saved,") -> "Iterator[Watchers]":
     """Bars, notes and Ctrl-C for a run; one that was stopped says what is kept of it, and exits with its own code."""
     from splade.report.progress import ProgressBars
     from splade.runs import Watchers
-    from splade.training.loop import Interrupted
+    from splade.training.loop import Interrupted, StoppedBeforeSaving
 
     try:
         with ProgressBars(console) as bars, until_interrupted() as is_interrupted:
             yield Watchers(bars, lambda note: console.print(Text(note, style="dim")), is_interrupted)
     except Interrupted as stop:
-        Console(stderr=True).print(f"{stop}; {kept} go on with the same command and --resume")
+        advice = f"{kept} go on with the same command and --resume"
+        if isinstance(stop, StoppedBeforeSaving):
+            advice = (
+                "nothing of it was saved: start again with the same command (--resume if a part was finished before)"
+            )
+        Console(stderr=True).print(f"{stop}; {advice}")
         sys.exit(INTERRUPTED)
 
 

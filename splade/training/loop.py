@@ -44,6 +44,8 @@ CALMING_TEXTS = 32
 """Some of them, which tell how sure an untrained head is."""
 RANGE_TEST_RATE = 1e-4
 """Rate that a range test falls back to when no rate makes the loss fall."""
+CROWDED = 1000
+"""Active words at the first step from which a run says so: nobody reads that many, and few recipes get down from it."""
 
 Record = dict[str, Any]
 OnRecord = Callable[[Record], None]
@@ -52,6 +54,10 @@ OnCheckpoint = Callable[[Mapping[str, Any]], object]
 
 class Interrupted(Exception):
     """Somebody asked the run to stop; its state was saved."""
+
+
+class StoppedBeforeSaving(Interrupted):
+    """Somebody asked the run to stop before there was anything to save."""
 
 
 @dataclass
@@ -189,7 +195,7 @@ class Trainer:
 
         def loss_step(i: int) -> Tensor:
             if self.callbacks.is_interrupted():
-                raise Interrupted("stopped before the first step")
+                raise StoppedBeforeSaving("stopped before the first step")
             self.callbacks.on_step(Step("finding a learning rate", i + 1, 100))
             encoded = self.train.encode(self.model, batches[i % len(batches)][: self.micro.size], live_only=True)
             logits = self.model.decide(encoded.sparse_vector, self.train.head, encoded.words).logits
@@ -239,6 +245,12 @@ class Trainer:
         optimiser.step()
         seen = self.criterion.end_of_step(pieces, is_constrained=self.is_constrained)
         self.step += 1
+        if self.step == 1 and seen.active > CROWDED:
+            logger.warning(
+                "%.0f words are active at the first step, too many to read; training.calibrated_start: 2.0 with "
+                "model.gate.offset: true starts with about twice training.active_target",
+                seen.active,
+            )
         self._tell(seen)
 
     def _backward(self, rows: list[int], samples: int) -> PieceLoss:

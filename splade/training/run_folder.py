@@ -59,6 +59,7 @@ TENSORBOARD = "tensorboard"
 MAY_DIFFER = (
     *("output_dir", "experiment_name"),
     *("evaluation.after_training", "evaluation.texts", "evaluation.names_texts"),
+    *("training.checkpoint_minutes", "mechanistic.sae_comparison"),
     *("datasets", "variants"),
 )
 """Settings that change no training: names (a folder that was moved can be resumed), what is measured afterwards, and

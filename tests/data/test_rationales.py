@@ -5,7 +5,7 @@ import pytest
 from splade.data.rationales import load_rationales
 from tests.data.folders import write_csv
 
-MARKS = [("['so', 'very', 'rude']", "[[0, 1, 1], [0, 0, 1]]"), ("['kind', 'words']", "[]")]
+MARKS = [("['so', 'very', 'rude']", "[[0, 1, 1], [0, 1, 1], [0, 0, 1], [1, 0, 0]]"), ("['kind', 'words']", "[]")]
 
 
 def write_movies(folder, evidences):

@@ -13,6 +13,7 @@ from splade.evaluation.long_context import LongContextPlan, _compare, _Told, mea
 from splade.evaluation.long_documents import FILLER_ALONE, PLACES, filler_alone, hide_needle
 from splade.evaluation.whole_documents import pool_entries, read_whole
 from splade.inference.windows import cut_windows
+from splade.models.config import ModelConfig
 from splade.report.long_context_tables import long_context_page
 from splade.report.tables import tables_html
 from tests import tiny
@@ -70,6 +71,11 @@ def test_a_short_text_is_decided_as_ever_and_a_long_one_by_all_its_windows(model
     strongest = torch.stack([window.code.dense()[0] for window in windows]).amax(0)
     torch.testing.assert_close(state.code.dense()[1], strongest, atol=1e-4, rtol=1e-4)
     torch.testing.assert_close(state.logits[1], model.head()(strongest[None]).logits[0], atol=1e-3, rtol=1e-4)
+
+
+def test_windows_of_a_model_that_does_not_pool_by_the_maximum_are_refused():
+    with pytest.raises(ValueError, match="pools by attention; use a model with model.pool max"):
+        read_whole(tiny.model(ModelConfig(gate="drelu", pool="attention")), ["a good film"])
 
 
 # Comparisons

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from splade.circuits.sparse_code import SparseCode
 from splade.data.senses import ContextPair, SenseExample, SensesOfWord, mention_of
-from splade.evaluation import polysemy
+from splade.evaluation import polysemy, word_in_context
 from splade.evaluation.polysemy import PolysemyPlan, measure_polysemy
 from splade.evaluation.sense_slots import measure_slots, purity
-from splade.evaluation.word_in_context import best_threshold, code_cosine
+from splade.evaluation.word_in_context import best_threshold, code_cosine, tell_in_context
 from splade.evaluation.word_states import codes_of, picked_slots, read_mentions, with_senses_merged
 from splade.models.config import ModelConfig
 from splade.models.layers.virtual_expander import VirtualExpander
@@ -201,3 +201,16 @@ def test_words_with_one_sense_in_train_are_not_read_and_words_without_slots_have
     assert result.majority is not None
     assert result.majority.count == 0
     assert result.in_context == ()
+
+
+def test_thresholds_are_chosen_on_train_pairs_and_probes_fitted_on_train_mentions(model, monkeypatch):
+    train, dev = pairs(12), pairs(20)[12:]
+    seen = []
+    monkeypatch.setattr(word_in_context, "best_threshold", lambda values, _: seen.append(len(values)) or 0.5)
+    tell_in_context(model, train, dev)
+    assert set(seen) == {len(train)}
+    found, plain = mentions(30), polysemy.fit_probe
+    fitted = []
+    monkeypatch.setattr(polysemy, "fit_probe", lambda code, *others: fitted.append(len(code)) or plain(code, *others))
+    measure_polysemy(model, [SensesOfWord("bank", tuple(found[:24]), tuple(found[24:]))], {})
+    assert set(fitted) == {24}

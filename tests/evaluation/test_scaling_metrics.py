@@ -36,8 +36,12 @@ def test_planted_evidence_lies_on_two_words():
     assert found.effects.mean == pytest.approx(found.contributions.mean, abs=0.1)
 
 
-def test_a_gate_that_holds_nothing_back_costs_nothing():
-    model = tiny.model(ModelConfig(gate="drelu"))
+@pytest.mark.parametrize("offset", [None, 0.5, -0.5])
+def test_a_gate_that_holds_nothing_back_costs_nothing(offset):
+    model = tiny.model(ModelConfig(gate={"kind": "drelu", "offset": offset is not None}))
+    if offset is not None:
+        with torch.no_grad():
+            model.gate.offset.fill_(offset)
     found = compute_downstream_loss(model, TEXTS, LABELS)
     assert found.delta.mean == found.kl.mean == 0
     with torch.no_grad():
@@ -92,10 +96,14 @@ def test_what_is_closed_cannot_guess():
 
 def test_the_strongest_words_decide_alone():
     head, vectors = random_head(), some_vectors()
-    labels = head(vectors).logits.argmax(-1).tolist()
-    few, all_words = fed(FrontierCollector(head, [2, 9]), head, vectors, labels).result()
+    predicted = head(vectors).logits.argmax(-1)
+    # Every third label is another than the prediction, so that being right is not the same as staying the same.
+    labels = torch.where(torch.arange(len(predicted)) % 3 == 0, (predicted + 1) % 3, predicted)
+    few, all_words = fed(FrontierCollector(head, [2, 9]), head, vectors, labels.tolist()).result()
     kept = SparseCode.from_dense(vectors).keep_strongest(2).dense()
-    same = (head(kept).logits.argmax(-1) == torch.tensor(labels)).double().mean()
-    assert few.agreement.mean == few.accuracy.mean == pytest.approx(same.item())
+    alone = head(kept).logits.argmax(-1)
+    assert few.agreement.mean == pytest.approx((alone == predicted).double().mean().item())
+    assert few.accuracy.mean == pytest.approx((alone == labels).double().mean().item())
+    assert few.accuracy.mean != few.agreement.mean
     assert few.active_words.mean == pytest.approx((kept != 0).sum(1).double().mean().item())
     assert all_words.agreement.mean == 1

@@ -37,3 +37,23 @@ def test_a_run_without_a_word_is_complete_and_says_that_names_are_not_measured(m
     config = build_config({"output_dir": str(tmp_path)})
     assert naming.name_runs(config, watchers=Watchers(on_note=said.append)) == {}
     assert said == ["names are not measured: none of 2 texts has a word of letters or digits, so no name can be tried"]
+
+
+def test_names_are_tried_on_test_texts_and_the_ceiling_learns_from_train_texts(monkeypatch, tmp_path):
+    splits = [TextSplit((f"a lovely {name}", f"an awful {name}"), (1, 0)) for name in ("train", "choice", "test")]
+    dataset = TextDataset("marked", ("negative", "positive"), *splits)
+    monkeypatch.setattr(naming, "load_data", lambda *_: dataset)
+    monkeypatch.setattr(naming, "from_pretrained", lambda _: SimpleNamespace(to=lambda _: "the model"))
+    for check in ("require_same_experiment", "require_same_labels"):
+        monkeypatch.setattr(naming, check, lambda *_: None)
+    monkeypatch.setattr(naming, "BagOfWords", lambda *given: ("a bag of", *given))
+    asked = []
+    monkeypatch.setattr(
+        naming, "measure_names", lambda *given: asked.append(given[:3]) or SimpleNamespace(as_dict=dict)
+    )
+    naming.run_names(build_config({"output_dir": str(tmp_path)}), words=0)
+    train, _, test = splits
+    assert asked == [
+        ("the model", test.texts, train.texts),
+        (("a bag of", train.texts, train.labels), test.texts, train.texts),
+    ]

@@ -18,9 +18,15 @@ def test_a_mean_or_a_share_gets_its_interval_over_seeds_and_what_it_is_of_stays(
     assert found == {"label": "good", "texts": 9, "flips": interval, "passed": interval}
 
 
-def test_what_differs_is_left_out():
-    found = over_seeds([measured(0.1, seconds=1.5, worst="a"), measured(0.2, seconds=2.5, worst="b", extra=1)])
+def test_counts_and_names_that_differ_are_left_out():
+    found = over_seeds([measured(0.1, rows=1, worst="a"), measured(0.2, rows=2, worst="b", extra=1)])
     assert set(found) == {"label", "texts", "flips"}
+
+
+def test_controls_without_an_interval_of_their_own_are_averaged_too_and_the_worst_stays_the_worst():
+    found = over_seeds([measured(0.1, by_chance=0.5, worst_error=3e-7), measured(0.1, by_chance=0.7, worst_error=1e-7)])
+    assert (found["by_chance"]["mean"], found["by_chance"]["count"]) == (pytest.approx(0.6), 2)
+    assert found["worst_error"] == 3e-7
 
 
 def test_rows_of_lists_are_paired_by_what_they_are_of():

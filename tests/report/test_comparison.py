@@ -13,6 +13,7 @@ DIFFERENCE = Difference(mean=-0.02, low=-0.05, high=0.01, won=3, lost=20, p=0.00
 def figures(**changes) -> RunFigures:
     plain = {"active_words": 41.26, "accuracy": 0.875, "accuracy_low": None, "accuracy_high": None, "delete": 0.9}
     plain |= {"follow": None, "function_words": 0.0, "neighbourhood": 0.7, "circuit": 0.8, "random_circuit": 0.3}
+    plain |= {"presence": 0.874, "presence_shuffled": 0.51}
     return RunFigures(**{**plain, "seconds": 90.0, "peak_megabytes": 2048, "texts": 1872, "folder": "base", **changes})
 
 
@@ -27,7 +28,13 @@ def test_a_row_says_what_was_found_in_its_columns():
     base, odd, tfidf = (dict(zip(table.columns, row, strict=True)) for row in table.rows)
     assert base == {
         **{"": "base", "accuracy": "87.5%", "against base": "", "p": "", "won : lost": "", "active words": "41.3"},
-        **{"words enough": "80.0%", "random": "30.0%", "delete test": "90.0%", "follow test": "–"},
+        **{
+            "words enough": "80.0%",
+            "random": "30.0%",
+            "delete test": "90.0%",
+            "follow test": "–",
+            "presence": "0.87 (0.51)",
+        },
         **{"function words": "0.0%", "minutes": "1.5", "peak MB": "2,048"},
     }
     assert (odd["against base"], odd["p"], odd["won : lost"]) == ("-2.0% (-5.0% to +1.0%)", "0.0042", "3 : 20")

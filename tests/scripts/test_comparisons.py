@@ -12,7 +12,7 @@ import yaml
 import splade.scripts
 from splade.config.load import load_config
 from splade.pipelines import measuring, naming
-from splade.pipelines.variants import load_datasets
+from splade.pipelines.variants import load_datasets, load_variants
 from splade.training.loop import Interrupted
 from tests.pipelines.experiments import tiny_settings
 
@@ -110,6 +110,18 @@ def test_every_promised_script_can_be_run_as_a_module(script, monkeypatch, capsy
 def test_one_of_several_data_sets_is_trained_as_by_its_own_file(name):
     place = Path(__file__).parents[2] / "experiments" / "cpu"
     study, alone = load_datasets(place / "multi_dataset.yaml"), load_config(place / f"{name}.yaml")
+    (together,) = (variant.config for variant in study.variants if variant.name == name)
+    for part in ("data", "model", "training"):
+        assert getattr(together, part) == getattr(alone, part)
+
+
+@pytest.mark.parametrize("name", ["cis", "lexical_sae", "transcoder", "cajt"])
+def test_a_recipe_beside_others_is_trained_as_by_its_own_file(name):
+    place = Path(__file__).parents[2] / "experiments" / "cpu"
+    study, alone = (
+        load_variants(place / "sota_comparison.yaml", dict, kind="sota"),
+        load_config(place / f"sst2_{name}.yaml"),
+    )
     (together,) = (variant.config for variant in study.variants if variant.name == name)
     for part in ("data", "model", "training"):
         assert getattr(together, part) == getattr(alone, part)

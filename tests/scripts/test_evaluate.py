@@ -59,6 +59,16 @@ def test_a_file_is_measured_in_one_line(run, folder, reviews):
     assert [own["texts"] for own in found["performance"]["classes"]] == [4, 0, 3]
 
 
+def test_names_are_tried_on_the_texts_that_are_given(run, folder, reviews, tmp_path):
+    shown = run(folder, reviews, "--names-texts", 5, "--out", tmp_path / "with.json").stdout
+    assert "Do words mean what they say? The model on 5 texts" in shown
+    found = json.loads((tmp_path / "with.json").read_text())["names"]
+    assert (found["texts"], "share" in found["follow"]["passed"], found["random_head"] is None) == (5, True, False)
+    shown = run(folder, reviews, "--names-texts", 0, "--out", tmp_path / "without.json").stdout
+    assert "Do words mean what they say?" not in shown
+    assert "names" not in json.loads((tmp_path / "without.json").read_text())
+
+
 def test_the_file_and_the_rows_can_be_chosen(run, folder, reviews, tmp_path):
     out = tmp_path / "deep" / "mine.json"
     with reviews.open("a") as file:

@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 from splade import pipelines
 from splade.config.load import load_config
+from splade.evaluation.arena import contest
 from splade.models.persistence import save_pretrained
 from splade.scripts import run_faithfulness as script
 from tests import tiny
@@ -52,6 +53,20 @@ def test_a_trained_model_is_measured_and_shown(run, experiment):
     assert found["model"] == str(place / "model")
     assert "direct" in found["removal"]
     assert "Words of the text masked</h2>" in (place / "faithfulness.html").read_text()
+
+
+def test_explainers_meet_on_test_texts(run, experiment, monkeypatch):
+    config, place = experiment
+    leave_model(load_config(config), place)
+    asked, plain = [], contest.compare_explainers
+
+    def compare(model, texts, *others):
+        asked.append(tuple(texts))
+        return plain(model, texts, *others)
+
+    monkeypatch.setattr(contest, "compare_explainers", compare)
+    run("--config", config, *FEW)
+    assert asked == [pipelines.load_data(load_config(config), 0).test.texts]
 
 
 def test_a_model_that_is_not_there_is_trained_first(run, experiment, monkeypatch):

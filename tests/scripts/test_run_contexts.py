@@ -6,7 +6,9 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from splade.config.load import load_config
+from splade.evaluation import long_context
 from splade.models.persistence import save_pretrained
+from splade.pipelines import load_data
 from splade.scripts import run_long_context, run_polysemy
 from splade.training.run_folder import CONFIG
 from tests import tiny
@@ -44,6 +46,19 @@ def test_needles_are_hidden_in_one_command(run, experiment):
     found = json.loads((experiment.parent / "run" / "long_context.json").read_text())
     assert found["plan"]["lengths"] == [20, 60]
     assert (experiment.parent / "run" / "long_context.html").is_file()
+
+
+def test_needles_are_test_texts(run, experiment, monkeypatch):
+    asked, plain = [], long_context.measure_long_context
+
+    def measure(model, split, *others):
+        asked.append(split.texts)
+        return plain(model, split, *others)
+
+    monkeypatch.setattr(long_context, "measure_long_context", measure)
+    run("long-context", "--config", experiment, "--lengths", "20", "--needles", 100)
+    (texts,) = asked
+    assert sorted(texts) == sorted(load_data(load_config(experiment), 0).test.texts)
 
 
 @pytest.mark.parametrize("lengths", ["many", "", "0,5"])

@@ -1,13 +1,17 @@
 import json
+from functools import partial
 
 import pytest
+import torch
 import typer
 from rich.console import Console
 from typer.testing import CliRunner
 
 from splade.config.load import load_config
 from splade.data import TextDataset, TextSplit
+from splade.evaluation.document_states import document_states
 from splade.models.persistence import save_pretrained
+from splade.pipelines import sae_comparison
 from splade.pipelines.sae_comparison import compare_with_saes, words_of, write_comparison
 from splade.scripts import run_sae as script
 from splade.training.posthoc_sae import SAESettings
@@ -42,6 +46,33 @@ def test_words_and_three_dictionaries_answer_the_same_questions(results):
         assert code["accuracy"]["count"] == 20
         assert [flips["features"] for flips in code["flips"]] == [1, 3, 5]
     assert len(results["model"]["removed"]) == 4
+
+
+def test_dictionaries_and_maps_are_fitted_on_train_texts_alone(model, monkeypatch):
+    splits = [TextSplit(tuple(texts), (0, 2) * (len(texts) // 2)) for texts in (GOOD + BAD, GOOD[:2], BAD[::-1])]
+    dataset = TextDataset("made", ("negative", "neutral", "positive"), *splits)
+    states, counts = [], []
+    plain = dict(sae_comparison.FITTERS)
+    rebuild = sae_comparison.rebuild_from_words
+
+    def fit(name, given, active, *others):
+        states.append(given)
+        counts.append(active)
+        return plain[name](given, active, *others)
+
+    def rebuilt(words, given, held):
+        states.append(given)
+        counts.append(float(words.counts.double().mean()))
+        return rebuild(words, given, held)
+
+    monkeypatch.setattr(sae_comparison, "FITTERS", {name: partial(fit, name) for name in plain})
+    monkeypatch.setattr(sae_comparison, "rebuild_from_words", rebuilt)
+    compare_with_saes(model, dataset, SAESettings(steps=2))
+    own = document_states(sae_comparison._encoder(model), model.tokenizer, GOOD + BAD, model.max_length, "mean")
+    assert len(states) == 4
+    for given in states:
+        torch.testing.assert_close(given, own)
+    assert counts == pytest.approx([words_of(model, GOOD + BAD).counts.double().mean().item()] * 4)
 
 
 def test_the_comparison_is_left_as_data_and_as_a_page(results, tmp_path):

@@ -10,7 +10,7 @@ from splade.models.config import ModelConfig
 from splade.models.layers.virtual_expander import VirtualExpander
 from splade.recipes import RECIPES, recipe_by_name
 from splade.training.checkpoint import load_checkpoint, save_checkpoint
-from splade.training.loop import Callbacks, Interrupted, Trainer
+from splade.training.loop import Callbacks, Interrupted, StoppedBeforeSaving, Trainer
 from splade.training.optim import AdamWEMA
 from splade.training.settings import TrainingConfig
 from splade.training.stopping import EpochScores, Selection
@@ -107,6 +107,36 @@ def test_the_warm_ups_last_epoch_is_never_chosen_even_when_it_ends_on_an_epoch()
     best = trainer.run()
     assert best.epoch > 1
     assert best.is_constrained
+
+
+def test_epochs_that_break_the_constraint_are_said_to_and_the_lowest_cross_entropy_of_them_is_kept():
+    records = []
+    strict = recipe_by_name("anchored").training.controller.model_copy(update={"tau_ce": 1e-3})
+    trainer = recipe_trainer("anchored", Callbacks(on_record=records.append), max_epochs=6, controller=strict)
+    best = trainer.run()
+    asked = [r for r in records if r.get("event") == "validation"][1:]
+    assert not any(r["feasible"] for r in asked)
+    assert not best.is_feasible
+    assert best.ce == min(r["ce"] for r in asked)
+
+
+def test_an_untrained_head_is_sure_of_nothing_when_training_begins():
+    trainer = recipe_trainer("transcoder", calibrated_start=2.0)
+    trainer.model.gate.offset = torch.nn.Parameter(torch.zeros(len(trainer.model.dimensions)))
+    with torch.no_grad():
+        trainer.model.heads["classify"].word_vectors.mul_(1e3)
+    trainer.prepare()
+    encoded = trainer.train.encode(trainer.model, list(range(8)))
+    logits = trainer.model.decide(encoded.sparse_vector, "classify").logits
+    assert logits.softmax(-1).max().item() < 0.9
+
+
+def test_a_run_that_begins_with_more_words_than_anyone_reads_says_so(monkeypatch, caplog):
+    monkeypatch.setattr("splade.training.loop.CROWDED", 1)
+    trainer = recipe_trainer("cis", max_epochs=2)
+    trainer.run()
+    (said,) = [record.getMessage() for record in caplog.records if "active at the first step" in record.getMessage()]
+    assert "training.calibrated_start" in said
 
 
 def test_without_terms_the_lowest_cross_entropy_is_chosen():
@@ -273,20 +303,32 @@ def test_an_interrupted_run_ends_bitwise_like_an_uninterrupted_one(name, stop_af
     assert second.selection.best == whole.selection.best
 
 
-def test_accumulated_gradients_equal_those_of_the_whole_batch():
+PER_SAMPLE = {
+    "anchored": ("completeness_kl", "own_words"),
+    "cis": ("completeness_ce", "hoyer"),
+    "lexical_sae": ("completeness_ce", "l1_l0"),
+    "transcoder": ("completeness_ce", "gate_l0"),
+}
+
+
+@pytest.mark.parametrize("name", list(PER_SAMPLE))
+def test_accumulated_gradients_equal_those_of_the_whole_batch(name):
     """Per-sample terms at dropout 0, without random masking; the spread of the logits and the count are the batch's."""
     kept = []
+    objective = recipe_by_name(name).training.objective
+    terms = tuple(term for term in objective.terms if term.kind in PER_SAMPLE[name])
+    assert len(terms) == 2
     for size in (8, 2, 1):
-        terms = {"objective": recipe_by_name("anchored").training.objective.model_copy(update={"terms": ()})}
         optimiser = AdamWEMA.Config(schedule="constant", warmup=0.0, ema=None)
         trainer = recipe_trainer(
-            "anchored",
+            name,
             batch_size=size,
             gradient_accumulation_steps=8 // size,
             optimiser=optimiser,
+            objective=objective.model_copy(update={"terms": terms}),
+            warmup_fraction=0.0,
             count=None,
             encoder_dropout=0.0,
-            **terms,
         )
         trainer.model.masking = torch.nn.Identity()
         trainer.prepare()
@@ -368,6 +410,12 @@ def test_a_range_test_finds_a_rate_and_leaves_no_trace():
     trainer.prepare()
     assert_bitwise_equal(weights(trainer.model), before)
     assert 1e-6 <= trainer.optimiser.peak_rates[0] <= 1e-3
+
+
+def test_a_range_test_that_is_interrupted_has_saved_nothing():
+    trainer = recipe_trainer("cis", Callbacks(is_interrupted=lambda: True), learning_rate=None)
+    with pytest.raises(StoppedBeforeSaving, match="before the first step"):
+        trainer.run()
 
 
 def test_an_automatic_batch_size_leaves_no_trace():
