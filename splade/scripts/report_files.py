@@ -116,7 +116,8 @@ class RunFiles:
 
     def studies(self, page: Path) -> tuple[Study, ...]:
         """Pages of studies in the folder, as links from a page that lies at `page`. Few runs have any."""
-        known = [(name, self.folder / f"{file}.html") for file, name in STUDY_PAGES.items()]
+        places = dict.fromkeys((self.folder, self.own))  # what training measures lies with each seed's model
+        known = [(name, place / f"{file}.html") for place in places for file, name in STUDY_PAGES.items()]
         removals = [
             (f"Words removed: {place.parent.name}", place) for place in sorted(self.folder.glob("*/surgery.html"))
         ]

@@ -177,6 +177,16 @@ def test_yardsticks_of_a_sweep_are_those_of_its_points(bare):
     assert RunFiles(bare).baselines()[0].heading == "On 7 test texts"
 
 
+def test_a_study_that_lies_with_the_first_seed_is_linked_too(bare):
+    (bare / "seed-4").mkdir()
+    for page in (bare / "faithfulness.html", bare / "seed-4" / "sae.html"):
+        page.write_text("a study")
+    assert [study.address for study in RunFiles(bare).studies(bare / "report.html")] == [
+        "faithfulness.html",
+        "seed-4/sae.html",
+    ]
+
+
 def test_pages_of_studies_are_linked_from_wherever_the_report_lies(bare):
     odd = bare / "javascript:x & <b>"
     odd.mkdir()
