@@ -51,6 +51,8 @@ def test_each_value_is_trained_and_measured_in_a_folder_of_its_own(config, work,
         *(
             "function_words",
             "neighbourhood",
+            "presence",
+            "presence_shuffled",
             "circuit",
             "random_circuit",
             "seconds",
