@@ -85,8 +85,3 @@ class NamedModel(Protocol):
     def neighbours(self, dimensions: Sequence[int], k: int) -> Mapping[int, frozenset[int]]:
         """The k dimensions nearest in meaning to each; none where the model knows no nearness."""
         ...
-
-
-def contribution_of(model: NamedModel, text: str, dimension: int, label: int) -> float:
-    """What one dimension says for a class of one text."""
-    return model.responses([Probe(text, dimension, label)])[0].contribution

@@ -11,7 +11,7 @@ from splade.data.words import word_spans
 from splade.evaluation.names import measure_names, strongest_words
 from splade.evaluation.names_bag import BagOfWords
 from splade.evaluation.names_edits import Claim, Rate, delete_test, follow_test, weighed
-from splade.evaluation.names_model import NamedModel, NamedWord, Probe, Reading, Response, contribution_of
+from splade.evaluation.names_model import NamedModel, NamedWord, Probe, Reading, Response
 from splade.evaluation.names_sae import LexicalSAENames
 from splade.evaluation.names_shares import (
     function_word_share,
@@ -173,8 +173,8 @@ def test_a_probe_of_the_text_itself_gives_the_contribution_back(model, texts):
     named = LexicalSAENames(model)
     (reading,) = named.contributions(texts[:1])
     for word in reading.words[:3]:
-        value = contribution_of(named, reading.text, word.dimension, reading.label)
-        assert value == pytest.approx(word.contribution, abs=1e-5)
+        (response,) = named.responses([Probe(reading.text, word.dimension, reading.label)])
+        assert response.contribution == pytest.approx(word.contribution, abs=1e-5)
     closed = next(i for i in range(len(model.dimensions)) if i not in {w.dimension for w in reading.words})
     assert named.responses([Probe(reading.text, closed, 0)]) == [Response(0.0, 0.0)]
 
