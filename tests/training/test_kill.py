@@ -78,7 +78,7 @@ class Whole(NamedTuple):
     config: Path
     outcome: tuple[str, str, str]
     seconds: float
-    """From the first record to the end."""
+    """From the first record to the results: what comes after is measuring, and no longer training."""
     calls: dict[str, int]
     """Calls made inside each place."""
 
@@ -96,10 +96,11 @@ def whole(tmp_path_factory):
         "training: {max_epochs: 4, batch_size: 16, checkpoint_minutes: 1.0e-9}\n"
     )
     process = start(config, folder / "run")
-    wait_for_a_record(folder / "run", process)
+    wait_for(folder / "run" / "history.jsonl", process)
     started = time.monotonic()
-    process.join()
+    wait_for(folder / "run" / "results.json", process)
     seconds = time.monotonic() - started
+    process.join()
     start(config, folder / "counted", *map(CallsInside, PLACES)).join()
     assert outcome(folder / "counted") == outcome(folder / "run")
     calls = json.loads((folder / "counted" / "calls.json").read_text())
@@ -107,15 +108,15 @@ def whole(tmp_path_factory):
     return Whole(config, outcome(folder / "run"), seconds, calls)
 
 
-def wait_for_a_record(out: Path, process, seconds: float = 120.0) -> None:
+def wait_for(file: Path, process, seconds: float = 120.0) -> None:
     until = time.monotonic() + seconds
-    while not (out / "history.jsonl").exists() and process.is_alive() and time.monotonic() < until:
+    while not file.exists() and process.is_alive() and time.monotonic() < until:
         time.sleep(0.005)
 
 
 def killed_by_the_clock(whole: Whole, out: Path, chance: random.Random):
     process = start(whole.config, out)
-    wait_for_a_record(out, process)
+    wait_for(out / "history.jsonl", process)
     time.sleep(chance.uniform(0, whole.seconds))
     process.kill()
     return process
