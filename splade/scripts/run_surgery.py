@@ -31,9 +31,9 @@ def surgery(
     delta: Annotated[float, typer.Option(help="Greatest loss of accuracy when words are chosen.", min=0)] = 0.01,
     also: Annotated[Path | None, typer.Option(help="Another file of texts to measure the same removals on.")] = None,
     also_positive: Annotated[str, typer.Option(help="Its positive labels, separated by commas.")] = "",
-    also_texts: Annotated[int, typer.Option(help="Most texts of it to read.", min=1)] = 5000,
+    also_texts: Annotated[int, typer.Option(help="Most texts of it to read, drawn by lot.", min=1)] = 5000,
     out: Annotated[Path | None, typer.Option(help="Folder for the results; default: output_dir/surgery.")] = None,
-    seed: Annotated[int, typer.Option(help="For balanced rows, probes and random words.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="For rows drawn by lot, probes and random words.", min=0)] = 0,
 ) -> None:
     """Remove words from a trained model: what gap that closes, what it costs, and how much of the concept still leaks.
 
@@ -63,7 +63,7 @@ def surgery(
         raise ValueError(f"there is no model in {folder}; train it first: lexical-sae train --config {config}")
     require_same_experiment(settings, folder.parent)
     dataset = load_data(settings, settings.evaluation.seeds[0])
-    others = () if also is None else (_other_texts(also, _listed(also_positive), also_texts),)
+    others = () if also is None else (_other_texts(also, _listed(also_positive), also_texts, seed),)
     place = out or Path(settings.output_dir) / "surgery"
     with ProgressBars(console) as bars:
         results = run_surgery(folder, dataset, plan, place, others, bars)
@@ -82,16 +82,17 @@ def _halves(text: str, mark: str, option: str) -> tuple[str, str]:
     return one, other
 
 
-def _other_texts(path: Path, positive: Sequence[str], most: int) -> "OtherTexts":
-    """The texts of another file, of which the carved test part is read."""
+def _other_texts(path: Path, positive: Sequence[str], most: int, seed: int) -> "OtherTexts":
+    """The texts of another file, of which the carved test part is read, or some of it by lot."""
     from splade.data import read_text_dataset
+    from splade.data.lots import rows_by_lot
     from splade.inference.labels import label_index
     from splade.surgery import OtherTexts
 
     if not positive:
         raise ValueError(f"--also {path} needs its positive labels, as in --also-positive BAD")
     dataset = read_text_dataset(path)
-    split = dataset.test.take(range(min(most, len(dataset.test))))
+    split = dataset.test.take(rows_by_lot(len(dataset.test), most, seed))
     places = tuple(label_index(dataset.label_names, label, "--also-positive") for label in positive)
     return OtherTexts(path.name, split, places)
 

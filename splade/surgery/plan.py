@@ -37,7 +37,7 @@ class SurgeryPlan(PartConfig):
     probe_texts: int = Field(default=2000, ge=40)
     """Most texts per split for the probes."""
     train_texts: int = Field(default=10_000, ge=40)
-    """Most train texts to read."""
+    """Most train texts to read, drawn by lot."""
     random_sets: int = Field(default=10, ge=1)
     """Random sets of words beside the chosen one."""
     seed: int = Field(default=0, ge=0)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from splade.data import TextDataset, TextSplit
+from splade.data.lots import rows_by_lot
 from splade.evaluation.lexicon import NameOf
 from splade.inference.labels import label_index, labels_of
 from splade.intervene import find_words
@@ -68,7 +69,8 @@ def study_removal(
     Example: `study_removal(model, dataset, SurgeryPlan(concept="women", positive=("toxic",))).results["methods"]`
     """
     positive = [label_index(labels_of(model), label, "positive label") for label in plan.positive]
-    roles = (_first(dataset.train, plan.train_texts), dataset.validation, dataset.test)
+    read = rows_by_lot(len(dataset.train), plan.train_texts, plan.seed)
+    roles = (dataset.train.take(read), dataset.validation, dataset.test)
     # Refused before the encoder reads a single text.
     marked = [with_word_groups(split, plan.group_words) for split in (*roles, *(other.split for other in others))]
     known = [(groups_of(split), concept_of(split, plan.concept)) for split in marked]
@@ -129,10 +131,6 @@ def words_for(model: LexicalSAE, dimensions: Sequence[int]) -> tuple[str, ...]:
 
 def _name_of(model: LexicalSAE) -> NameOf:
     return lambda index: model.dimensions[index].name
-
-
-def _first(split: TextSplit, most: int) -> TextSplit:
-    return split if len(split) <= most else split.take(range(most))
 
 
 def _model_labels(model: LexicalSAE, dataset: TextDataset, split: TextSplit) -> list[int]:

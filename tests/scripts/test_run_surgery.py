@@ -53,9 +53,11 @@ def test_half_an_option_is_refused(run, tmp_path, option, value):
 
 def test_texts_from_elsewhere_need_their_positive_labels(tmp_path):
     path = tmp_path / "templates.csv"
-    rows = [f"kill {n},BAD\nlove {n},NOT_BAD" for n in range(200)]
+    rows = [f"kill {n},BAD" for n in range(200)] + [f"love {n},NOT_BAD" for n in range(200)]
     path.write_text("Text,Label\n" + "\n".join(rows) + "\n")
     with pytest.raises(ValueError, match="--also-positive BAD"):
-        run_surgery._other_texts(path, (), 10)
-    other = run_surgery._other_texts(path, ("BAD",), 10)
+        run_surgery._other_texts(path, (), 10, 0)
+    other = run_surgery._other_texts(path, ("BAD",), 10, 0)
     assert (other.name, len(other.split), other.positive) == ("templates.csv", 10, (0,))
+    # By lot: the first rows of a sorted file have one label only.
+    assert set(other.split.labels) == {0, 1}

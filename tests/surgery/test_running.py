@@ -96,6 +96,15 @@ def test_with_nothing_to_mend_there_is_nothing_to_certify(folder, dataset, tmp_p
     assert "certificate.json" not in (tmp_path / "surgery.html").read_text()
 
 
+def test_train_texts_are_drawn_by_lot_where_there_are_too_many(folder, dataset, tmp_path):
+    train = dataset.train
+    last = sorted(range(len(train)), key=lambda row: " film " in train.texts[row])
+    sorted_set = TextDataset("sorted", dataset.label_names, train.take(last), dataset.validation, dataset.test)
+    results = run_surgery(folder, sorted_set, PLAN.model_copy(update={"train_texts": 50}), tmp_path)
+    assert results["texts"]["train"] == 50
+    assert {word["group"] for word in results["suspects"]} == {"film"}
+
+
 def test_data_without_identities_is_refused_before_anything_is_read(folder, dataset, tmp_path):
     bare = TextDataset("bare", dataset.label_names, *(TextSplit(s.texts, s.labels) for s in (dataset.train,) * 3))
     with pytest.raises(ValueError, match="no identity columns"):
