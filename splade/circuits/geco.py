@@ -45,8 +45,8 @@ class DualAscent:
         lowest: float | None = None,
     ) -> None:
         self.name, self.step_size, self.smoothing, self.clamp, self.largest = name, step, smoothing, clamp, largest
-        self.lowest = -clamp if lowest is None else lowest
-        """log m does not fall below this; minus the clamp if not given."""
+        self.lowest = -clamp if lowest is None else max(-clamp, lowest)
+        """log m does not fall below this; minus the clamp if not given, or if that is higher."""
         self.log_multiplier = 0.0
         self.violation: float | None = None
         """The smoothed violation; None before the first step."""

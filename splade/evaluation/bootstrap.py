@@ -10,9 +10,10 @@ Resamples of values that are all equal have no spread, though other texts may di
 not "100 %, from 100 % to 100 %". For shares, which cannot leave 0 to 1, exact ends take their place (`share`).
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
-from itertools import product
+import functools
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import compress, product
 
 import numpy as np
 from jaxtyping import Float
@@ -37,12 +38,12 @@ class BootstrapMeans:
 
     def __init__(self, rounds: int = ROUNDS, seed: int = 0) -> None:
         self.rounds, self.seed = rounds, seed
-        # Per figure, its weighed sum, the sum of the weights, the number of values, and the first and last place that
-        # they came from. Line 0 is the corpus itself.
+        # Per figure, its weighed sum, the sum of the weights, the number of values, and the places that they came from,
+        # a bit each: of a million texts 125 kB. Line 0 is the corpus itself.
         self._totals: dict[str, Float[ndarray, " R"]] = {}
         self._weights: dict[str, Float[ndarray, " R"]] = {}
         self._counts: dict[str, int] = {}
-        self._places: dict[str, tuple[float, float]] = {}
+        self._places: dict[str, int] = {}
 
     def update(self, rows: Sequence[int], figures: Mapping[str, Tensor]) -> None:
         """Add one value per row and figure; a row whose value is NaN does not count for that figure."""
@@ -52,16 +53,13 @@ class BootstrapMeans:
         assert values.shape == (len(rows), len(figures)), "one value per text and figure"
         is_known = ~np.isnan(values)
         weights = _text_weights(tuple(rows), self.rounds, self.seed)
-        places = np.asarray(rows, dtype=float)[:, None]
-        first = np.where(is_known, places, np.inf).min(0, initial=np.inf)
-        last = np.where(is_known, places, -np.inf).max(0, initial=-np.inf)
+        places = {column.tobytes(): _bits(compress(rows, column)) for column in is_known.T}
         totals, known = weights @ np.where(is_known, values, 0.0), weights @ is_known.astype(float)
         for i, name in enumerate(figures):
             self._totals[name] = self._totals.get(name, 0.0) + totals[:, i]
             self._weights[name] = self._weights.get(name, 0.0) + known[:, i]
             self._counts[name] = self._counts.get(name, 0) + int(is_known[:, i].sum())
-            low, high = self._places.get(name, (np.inf, -np.inf))
-            self._places[name] = min(low, float(first[i])), max(high, float(last[i]))
+            self._places[name] = self._places.get(name, 0) | places[is_known[:, i].tobytes()]
 
     def __getitem__(self, name: str) -> Interval:
         """The mean of a figure; without any text it has neither mean (NaN) nor ends."""
@@ -100,11 +98,11 @@ class BootstrapMeans:
         found = combine(means)
         resampled = found[1:][np.isfinite(found[1:])]
         # Values of one place always come together: no resample differs from another.
-        are_several = all(low < high for low, high in (self._places[name] for name in names))
-        if not are_several or not len(resampled):
+        places = min(self._places[name].bit_count() for name in names)
+        if places < 2 or not len(resampled):
             return Interval(float(found[0]), None, None, count)
         if of_shares and np.ptp(resampled) < 1e-9:
-            ends = [ends_of_equal_values(float(mean), count) for mean in means[0]]
+            ends = [ends_of_equal_values(float(mean), places) for mean in means[0]]
             resampled = combine(np.array(list(product(*ends))))
             low, high = np.nanmin(resampled), np.nanmax(resampled)
         else:
@@ -112,7 +110,12 @@ class BootstrapMeans:
         return Interval(float(found[0]), float(low), float(high), count)
 
 
-@lru_cache(maxsize=2)
+def _bits(places: Iterable[int]) -> int:
+    """A number with one bit per place, however often it is named. Example: `0, 2, 2 -> 0b101`"""
+    return functools.reduce(operator.or_, (1 << int(place) for place in set(places)), 0)
+
+
+@functools.lru_cache(maxsize=2)
 def _text_weights(rows: tuple[int, ...], rounds: int, seed: int) -> Float[ndarray, "R B"]:
     """How often each text stands in each resample; line 0 has every text once. Collectors of one batch share them."""
     drawn = np.stack([np.random.default_rng([seed, row]).poisson(1.0, rounds) for row in rows], axis=1)

@@ -126,7 +126,7 @@ def _random_head(
     model: LexicalSAE, texts: Sequence[str], swaps: SwapWords, limit: int, seed: int, on_step: OnStep
 ) -> RandomHeadScores:
     named = LexicalSAENames(with_random_lexical_head(model, seed))
-    readings = named.contributions(_drawn(texts, min(limit, CONTROL_TEXTS), seed), on_step)
+    readings = named.contributions(_drawn(texts, min(limit or CONTROL_TEXTS, CONTROL_TEXTS), seed), on_step)
     # Neighbours are those of the true words: in the control's own decoder they would have changed places too.
     surroundings = surroundings_of(LexicalSAENames(model), readings)
     return RandomHeadScores(

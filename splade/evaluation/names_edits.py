@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from splade.contractions import word_form
 from splade.evaluation.intervals import share_interval
 from splade.evaluation.names_model import NamedModel, NamedWord, Probe, Reading, Response, Span
 from splade.evaluation.names_text import SwapWords, replace_word, seeded
@@ -110,7 +111,8 @@ def _other_place(reading: Reading, word: NamedWord, seed: int) -> Span | None:
     """The place of another telling word, or where those all have one, of any other active word."""
 
     def written(span: Span) -> str:
-        return reading.text[slice(*span)].casefold()
+        # As edits tell words apart: all negations with an apostrophe are one.
+        return word_form(reading.text[slice(*span)])
 
     own = None if word.span is None else written(word.span)
     for words in (reading.words[:TOP_WORDS], reading.words):

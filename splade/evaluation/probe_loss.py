@@ -20,7 +20,7 @@ from splade.evaluation.intervals import Interval
 from splade.evaluation.text_sample import TextSample, join_codes
 
 REFERENCE = "Gao et al. 2024, arXiv:2406.04093"
-NEWTON_STEPS = 30
+NEWTON_STEPS, HALVINGS = 30, 30
 RIDGE = 1e-2
 """Per text of a half: keeps the probe of a word that separates perfectly at a finite slope."""
 FEWEST_TEXTS = 20
@@ -97,6 +97,11 @@ def fit_word_probes(code: SparseCode, positive: Bool[Tensor, " N"]) -> tuple[Flo
     slope = values.new_zeros(code.size)
     bias = torch.full_like(slope, float((rate / (1 - rate)).log()))
     total, silent, silent_positive = _silent(code, labels)
+
+    def penalised(slope: Float[Tensor, " V"], bias: Float[Tensor, " V"]) -> Float[Tensor, " V"]:
+        return probe_losses(code, positive, slope, bias) + RIDGE / 2 * slope.square()
+
+    loss = penalised(slope, bias)
     for _ in range(NEWTON_STEPS):
         p, p0 = (slope[word] * values + bias[word]).sigmoid(), bias.sigmoid()
         residual, weight = p - labels[code.rows], p * (1 - p)
@@ -105,9 +110,20 @@ def fit_word_probes(code: SparseCode, positive: Bool[Tensor, " N"]) -> tuple[Flo
         h_bias = total(weight) + silent * p0 * (1 - p0) + 1e-9
         h_both, h_slope = total(weight * values), total(weight * values.square()) + RIDGE * texts
         determinant = h_bias * h_slope - h_both.square()
-        # A full step may overshoot where a probe is nearly certain; two units of log-odds never do harm.
-        bias = bias - ((h_slope * g_bias - h_both * g_slope) / determinant).clamp(-2, 2)
-        slope = slope - ((h_bias * g_slope - h_both * g_bias) / determinant).clamp(-2, 2)
+        down_bias = (h_slope * g_bias - h_both * g_slope) / determinant
+        down_slope = (h_bias * g_slope - h_both * g_bias) / determinant
+        # A full step overshoots where a probe is nearly certain, the further the stronger its word: each word's own
+        # is halved until its loss does not rise.
+        length = torch.ones_like(slope)
+        for _ in range(HALVINGS):
+            tried = penalised(slope - length * down_slope, bias - length * down_bias)
+            is_worse = ~(tried <= loss)
+            if not is_worse.any():
+                break
+            length = length.where(~is_worse, length / 2)
+        length = length.where(~is_worse, 0.0)
+        slope, bias = slope - length * down_slope, bias - length * down_bias
+        loss = tried.where(~is_worse, loss)
     return slope, bias
 
 

@@ -10,7 +10,7 @@ from splade.data.lots import rows_by_lot
 from splade.evaluation.code_probe import code_matrix
 
 PENALTIES = (0.1, 1.0, 10.0, 100.0)
-"""Ridge penalties to choose from, on every fifth of the texts for fitting."""
+"""Ridge penalties to choose from, on a fifth of the texts for fitting."""
 FITTED_AT_MOST = 5000
 """Texts for fitting, drawn by lot from more: memory grows with their square, to 200 MB a matrix here, time faster."""
 
@@ -27,7 +27,8 @@ def rebuild_from_words(
     drawn = rows_by_lot(len(fit), FITTED_AT_MOST, seed=0)
     words, target = code_matrix(fit)[drawn], states[drawn].double().numpy()
     kernel, cross = ((code @ words.T).toarray() for code in (words, code_matrix(held)))
-    chooses = np.arange(len(target)) % 5 == 0
+    # By lot: every fifth text of a file may be of one class.
+    chooses = np.random.default_rng(0).permutation(len(target)) % 5 == 0
 
     def ridge(rows: np.ndarray, asked: np.ndarray, penalty: float) -> np.ndarray:
         """Fitted on some rows, the states of texts whose products with those rows are asked about."""

@@ -28,10 +28,18 @@ class PieceLoss(NamedTuple):
     share: float
     ce: float
     active: float
+    """What is open, shapes included."""
+    words: float
+    """Words that are open: what the constraints count."""
     terms: dict[str, float]
 
 
-NOTHING = PieceLoss(0.0, 0.0, 0.0, {})
+NOTHING = PieceLoss(0.0, 0.0, 0.0, 0.0, {})
+
+
+def _mean(pieces: list[PieceLoss], name: str) -> float:
+    """One of the numbers over the whole step."""
+    return sum(piece.share * getattr(piece, name) for piece in pieces)
 
 
 class Criterion(nn.Module):
@@ -69,8 +77,8 @@ class Criterion(nn.Module):
             loss = loss + self.count.multiplier * surplus
         if self.tutor is not None:
             loss = loss + self.tutor(encoded.states, logits, encoded.labels, self.settings.label_smoothing)
-        active = active_count(encoded.sparse_vector > 0)
-        return loss, PieceLoss(share, ce.item(), active.item(), terms)
+        active, words = active_count(encoded.sparse_vector > 0), active_count(encoded.gate.gate_mask > 0.5)
+        return loss, PieceLoss(share, ce.item(), active.item(), words.item(), terms)
 
     def cross_entropy(self, logits: Tensor, labels: Tensor) -> Tensor:
         """That of the task, with the smoothing of the settings."""
@@ -96,18 +104,21 @@ class Criterion(nn.Module):
 
     def end_of_step(self, pieces: list[PieceLoss], *, is_constrained: bool) -> PieceLoss:
         """Move the multipliers by what the whole step saw, which is returned."""
-        ce = sum(piece.share * piece.ce for piece in pieces)
-        active = sum(piece.share * piece.active for piece in pieces)
+        pieces = [piece for piece in pieces if piece.share]
+        if not pieces:
+            # Sentences without a labelled word: a loss of 0 would pull the multipliers down.
+            return NOTHING
+        ce, active, words = (_mean(pieces, name) for name in ("ce", "active", "words"))
         if is_constrained and self.objective.terms:
-            self.geco.step(ce, active)
+            self.geco.step(ce, words)
         else:
             self.geco.record_warmup(ce)
         if self.count is not None:
-            self.count.step(active)
+            self.count.step(words)
         asked = [piece for piece in pieces if piece.terms]
         names = asked[0].terms if asked else {}
         terms = {name: sum(piece.share * piece.terms[name] for piece in asked) for name in names}
-        return PieceLoss(1.0, ce, active, terms)
+        return PieceLoss(1.0, ce, active, words, terms)
 
     @torch.no_grad()
     @parametrize.cached()

@@ -27,7 +27,8 @@ class EpochScores:
     @property
     def rank(self) -> tuple[bool, bool, float]:
         """Smaller is better."""
-        preference = self.circuit_score if self.is_feasible else self.ce
+        # Nothing was asked of circuits in the warm-up, so they tell nothing about it.
+        preference = self.circuit_score if self.is_constrained and self.is_feasible else self.ce
         return not self.is_constrained, not self.is_feasible, preference
 
 

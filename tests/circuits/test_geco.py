@@ -259,3 +259,10 @@ def test_the_level_of_an_accuracy_is_the_loss_of_the_first_validation_that_reach
     assert ce_at_accuracy(0.8, validations) == 0.5
     assert ce_at_accuracy(0.9, validations) is None
     assert "0.900 was not reached in warm-up (best 0.850)" in caplog.text
+
+
+def test_lambda_stays_above_minus_its_clamp_whatever_the_least():
+    geco = controller("relative_geco", least=1e-4, clamp=2.0)
+    for _ in range(2000):
+        geco.step(0.01)
+    assert geco.multiplier == pytest.approx(math.exp(-2.0))

@@ -126,3 +126,17 @@ def test_many_values_of_one_place_have_no_interval():
     assert (means["a"].mean, means["a"].low, means["a"].count) == (3.0, None, 3)
     means.update([4], {"a": torch.tensor([3.0])})
     assert means["a"].low is not None
+
+
+def test_exact_ends_count_places_and_not_the_values_that_stand_together():
+    together = BootstrapMeans()
+    for sentence in range(10):
+        # The words of a sentence, in two batches.
+        together.update([sentence] * 15, {"right": torch.ones(15)})
+        together.update([sentence] * 5, {"right": torch.ones(5)})
+    found, apart = together.share("right"), means_of(torch.ones(10)).share("a")
+    assert (found.low, found.high, found.count) == (apart.low, apart.high, 200)
+    one = BootstrapMeans()
+    one.update([3, 3], {"right": torch.ones(2)})
+    one.update([3], {"right": torch.ones(1)})
+    assert one.share("right").low is None

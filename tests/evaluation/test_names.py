@@ -10,7 +10,7 @@ from transformers import AddedToken
 from splade.data.words import word_spans
 from splade.evaluation.names import measure_names, strongest_words
 from splade.evaluation.names_bag import BagOfWords
-from splade.evaluation.names_edits import Claim, Rate, delete_test, follow_test, weighed
+from splade.evaluation.names_edits import Claim, Rate, claims_of, delete_test, follow_test, weighed
 from splade.evaluation.names_model import NamedModel, NamedWord, Probe, Reading, Response
 from splade.evaluation.names_sae import LexicalSAENames
 from splade.evaluation.names_shares import (
@@ -412,3 +412,11 @@ def test_a_contribution_that_turns_to_the_other_side_has_not_gone(left, falls):
     word = NamedWord(0, "good", (0, 4), 1.0, (-2.0, 2.0), 2.0)
     claim = Claim(Reading("good", 1, (word,), frozenset({0})), word, None)
     assert claim.falls(Response(left, 1.0)) == falls
+
+
+def test_the_control_edits_another_word_and_not_another_way_to_write_the_same():
+    text = "it isn't good and you don't care"
+    spans = {"n't": (3, 8), "don't": (22, 27), "care": (28, 32)}
+    words = [NamedWord(i, name, span, 1.0, (-2.0, 2.0), 2.0) for i, (name, span) in enumerate(spans.items())]
+    claims = claims_of([Reading(text, 1, tuple(words), frozenset())], seed=0)
+    assert [claim.other for claim in claims[:2]] == [(28, 32), (28, 32)]

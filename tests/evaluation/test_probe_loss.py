@@ -111,3 +111,21 @@ def test_the_gain_is_the_difference_of_losses_with_an_interval():
     nothing = compute_probe_loss(sample_of(random_head(classes=2), some_vectors(400), by_lot), ("x", "y"), str)
     assert nothing.gain.low < 0
     assert nothing.gain.count == nothing.texts == 200
+
+
+@pytest.mark.parametrize("strength", [0.1, 3.0, 8.0, 100.0])
+def test_a_rare_class_is_read_from_its_word_however_strong_that_is(strength):
+    positive = torch.arange(400) % 20 == 0
+    vectors = torch.zeros(400, 2, dtype=torch.float64)
+    vectors[positive, 0] = strength
+    vectors[[1, 2, 3], 0] = strength
+    vectors[::7, 1] = strength
+    code = SparseCode.from_dense(vectors)
+    slope, bias = fit_word_probes(code, positive)
+    losses = probe_losses(code, positive, slope, bias)
+    assert losses[0] < losses[1]
+    # At the lowest point there is no slope: exact for a convex loss.
+    odds = slope * vectors + bias
+    residual = odds.sigmoid() - positive[:, None].double()
+    assert residual.sum(0).abs().max() < 1e-6
+    assert ((residual * vectors).sum(0) + RIDGE * len(vectors) * slope).abs().max() < 1e-6 * max(1.0, strength)

@@ -1,14 +1,18 @@
 import dataclasses
 import math
+import types
 
 import pytest
 import torch
 
 from splade.circuits.terms import FrequencyPenalty
+from splade.data import TaggedSplit
 from splade.data.batches import tokenise
 from splade.models.config import ModelConfig
-from splade.training.criterion import Criterion
+from splade.models.lexical_sae import TAG
+from splade.training.criterion import NOTHING, Criterion
 from splade.training.settings import TrainingConfig
+from splade.training.tagging import positions
 from splade.training.tasks import Documents
 from tests import tiny
 from tests.circuits import views
@@ -94,3 +98,28 @@ def test_circuits_are_asked_for_at_no_more_samples_than_the_settings_say(share, 
     asked.ask = lambda model, encoded, **others: seen.append(len(encoded.labels)) or ask(model, encoded, **others)
     asked.loss(model, documents(model).encode(model, range(8)), share=share, is_constrained=True)
     assert seen == [most]
+
+
+def test_what_is_counted_is_what_is_pushed_down_so_shapes_are_not_words():
+    settings = ModelConfig.model_validate({"shapes": {}, "gate": "drelu"})
+    model = tiny.model(settings)
+    split = TaggedSplit((("The", "Film", "IS", "good"),), (("O", "B-PER", "O", "O"),))
+    task, _ = positions(model.tokenizer, split, model.labels[TAG], 16, model.shapes)
+    asked = Criterion(model, TAG, TrainingConfig(), (1, 1, 1)).train()
+    _, seen = asked.loss(model, task.encode(model, [0]), share=1.0, is_constrained=False)
+    encoded = task.encode(model, [0])
+    shapes = (encoded.sparse_vector > 0).sum(-1) - (encoded.gate.gate_mask > 0.5).sum(-1)
+    assert shapes.max() > 0
+    assert seen.active - seen.words == pytest.approx(float(shapes.float().mean()), abs=1e-5)
+    stepped = []
+    asked.count = types.SimpleNamespace(step=stepped.append)
+    asked.end_of_step([seen], is_constrained=False)
+    assert stepped == [seen.words]
+
+
+def test_a_step_without_a_labelled_word_moves_nothing():
+    asked = criterion(views.model(), count={})
+    before = asked.count.state_dict()
+    assert asked.end_of_step([NOTHING, NOTHING], is_constrained=False) == NOTHING
+    assert asked.count.state_dict() == before
+    assert asked.geco.state_dict() == criterion(views.model()).geco.state_dict()

@@ -492,6 +492,15 @@ def test_feasible_epochs_come_first_then_the_lowest_circuit_objective_and_never_
     assert selection.best == order[4]
 
 
+def test_a_run_that_asks_nothing_of_circuits_keeps_the_epoch_with_the_lowest_cross_entropy():
+    selection = Selection(patience=2)
+    assert [selection.take(scores(i, ce, 1 - ce, constrained=False)) for i, ce in enumerate((0.6, 0.3, 0.4))] == [
+        True,
+        True,
+        False,
+    ]
+
+
 def test_patience_ends_a_run_but_not_in_the_warm_up():
     selection = Selection(patience=2)
     for epoch in range(1, 5):
