@@ -93,14 +93,25 @@ def length_buckets(texts: TokenisedTexts, batch_size: int) -> Iterator[list[int]
         yield order[start : start + batch_size]
 
 
-def shuffled_buckets(texts: TokenisedTexts, batch_size: int, generator: np.random.Generator) -> list[list[int]]:
-    """Rows in random batches of similar length: shuffled, sorted within pools of 50 batches, batches shuffled."""
+def shuffled_buckets(
+    texts: TokenisedTexts, batch_size: int, generator: np.random.Generator, short_first: float = 0.0
+) -> list[list[int]]:
+    """Rows in random batches of similar length: shuffled, sorted within pools of 50 batches, batches shuffled.
+
+    The larger `short_first`, the more of the short batches come before the long ones; with 1 all do.
+    """
     order = generator.permutation(len(texts)).tolist()
     pool = batch_size * 50
     pools = [order[start : start + pool] for start in range(0, len(order), pool)]
     ordered = [row for rows in pools for row in sorted(rows, key=lambda row: len(texts.ids[row]))]
     batches = [ordered[start : start + batch_size] for start in range(0, len(ordered), batch_size)]
-    return [batches[i] for i in generator.permutation(len(batches))]
+    shuffled = [batches[i] for i in generator.permutation(len(batches))]
+    if not short_first:
+        return shuffled
+    tokens = np.array([sum(len(texts.ids[row]) for row in rows) / len(rows) for rows in shuffled])
+    by_length = tokens.argsort(kind="stable").argsort() / len(shuffled)
+    places = short_first * by_length + (1 - short_first) * generator.random(len(shuffled))
+    return [shuffled[i] for i in places.argsort(kind="stable")]
 
 
 def pad_id(tokenizer: PreTrainedTokenizerBase) -> int:

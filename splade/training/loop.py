@@ -208,7 +208,8 @@ class Trainer:
     def _order(self, epoch: int) -> list[list[int]]:
         """The batches of an epoch: a function of seed and epoch alone, so that a resumed run sees the same."""
         generator = np.random.default_rng([self.seed, epoch])
-        return shuffled_buckets(self.train.texts, self.settings.effective_batch, generator)
+        settings = self.settings
+        return shuffled_buckets(self.train.texts, settings.effective_batch, generator, settings.short_first)
 
     def _finish_epoch(self) -> None:
         """The steps that are left of this epoch."""

@@ -20,6 +20,9 @@ class TrainingConfig(PartConfig):
     batch_size: int | None = Field(default=32, ge=1)
     """Texts computed at once; halved, with more accumulation, when memory runs out. null means 32, in as large pieces
     as memory allows."""
+    short_first: float = Field(default=0.0, ge=0, le=1)
+    """How much short texts come before long ones within an epoch: 0 leaves the order to the lot, 1 sorts. For training
+    texts that are parts of the texts in use, as phrases are of sentences. Not where length tells of the label."""
     gradient_accumulation_steps: int = Field(default=1, ge=1)
     """Batches per optimiser step. What is a mean over samples is the same as with a batch so much larger; the terms
     `separation_cosine`, `df_flops`, `frequency` and `active_count`, the class means of `separation_contrastive`, the

@@ -69,10 +69,23 @@ def test_shuffled_buckets_put_texts_of_similar_length_together():
     assert first_lengths != sorted(first_lengths)
 
 
-@given(st.integers(1, 60), st.integers(1, 7), st.integers(0, 99))
-def test_shuffled_buckets_hold_every_row_once_and_repeat_with_the_seed(rows, batch_size, seed):
+def test_short_texts_come_first_as_far_as_is_asked():
+    tokenised = tokenise(tiny.wordpiece(), ["good " * (1 + i % 40) for i in range(400)], 64)
+
+    def lengths(short_first):
+        buckets = shuffled_buckets(tokenised, 8, np.random.default_rng(0), short_first)
+        return np.array([np.mean([len(tokenised.ids[row]) for row in rows]) for rows in buckets])
+
+    assert (np.diff(lengths(1.0)) >= 0).all()
+    by_lot, half = (np.corrcoef(np.arange(50), lengths(share))[0, 1] for share in (0.0, 0.67))
+    assert abs(by_lot) < 0.3
+    assert 0.7 < half < 0.99
+
+
+@given(st.integers(1, 60), st.integers(1, 7), st.integers(0, 99), st.sampled_from([0.0, 0.5, 1.0]))
+def test_shuffled_buckets_hold_every_row_once_and_repeat_with_the_seed(rows, batch_size, seed, short_first):
     tokenised = tokenise(tiny.wordpiece(), (TEXTS * 12)[:rows], 64)
-    first = shuffled_buckets(tokenised, batch_size, np.random.default_rng(seed))
-    again = shuffled_buckets(tokenised, batch_size, np.random.default_rng(seed))
+    first = shuffled_buckets(tokenised, batch_size, np.random.default_rng(seed), short_first)
+    again = shuffled_buckets(tokenised, batch_size, np.random.default_rng(seed), short_first)
     assert first == again
     assert sorted(row for bucket in first for row in bucket) == list(range(rows))

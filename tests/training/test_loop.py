@@ -84,6 +84,17 @@ def test_recipe_learns_and_asks_for_circuits_after_the_warm_up(name):
     assert len([r for r in records if r.get("event") == "validation"]) == trainer.epoch
 
 
+def test_a_run_takes_short_texts_first_where_it_is_asked_to(monkeypatch):
+    for asked, is_sorted in ((1.0, True), (0.0, False)):
+        trainer = recipe_trainer("anchored", short_first=asked, max_epochs=1, batch_size=4)
+        taken = []
+        monkeypatch.setattr(trainer, "_take_step", taken.append)
+        trainer.prepare()
+        trainer._finish_epoch()
+        lengths = [sum(len(trainer.train.texts.ids[row]) for row in rows) for rows in taken]
+        assert (lengths == sorted(lengths)) == is_sorted
+
+
 def test_best_weights_are_the_weights_that_were_scored():
     scored = []
     trainer = recipe_trainer("cajt", max_epochs=4)
