@@ -88,7 +88,6 @@ def _twin(
         config.model.name,
         epochs=config.training.planned_epochs(len(dataset.train)),
         batch_size=config.training.effective_batch,
-        short_first=config.training.short_first,
         max_length=config.model.max_length,
         rates=rates,
         seed=seed,

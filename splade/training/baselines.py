@@ -57,7 +57,6 @@ def dense_twin(
     *,
     epochs: int,
     batch_size: int,
-    short_first: float = 0.0,
     max_length: int,
     rates: Sequence[float] = DENSE_RATES,
     seed: int = 0,
@@ -65,7 +64,7 @@ def dense_twin(
     on_step: OnStep = silent,
 ) -> BaselineScores:
     """The same encoder fine-tuned without words in between: best of a few learning rates, chosen on validation."""
-    schedule = Schedule(epochs, batch_size, short_first, seed, on_step)
+    schedule = Schedule(epochs, batch_size, seed, on_step)
 
     def trained(rate: float) -> DenseClassifier:
         model = DenseClassifier(backbone, len(dataset.label_names)).to(resolve_device(device))

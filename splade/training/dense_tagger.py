@@ -57,7 +57,6 @@ def dense_tagger_twin(
     shapes: ShapeFeatures.Config | None,
     epochs: int,
     batch_size: int,
-    short_first: float = 0.0,
     max_length: int,
     rates: Sequence[float] = DENSE_RATES,
     seed: int = 0,
@@ -66,7 +65,7 @@ def dense_tagger_twin(
 ) -> DenseTags:
     """The encoder fine-tuned as a tagger: best of a few learning rates, by what the judge says on validation."""
     described = shapes and shapes.build(0)
-    names, schedule = dataset.tag_names, Schedule(epochs, batch_size, short_first, seed, on_step)
+    names, schedule = dataset.tag_names, Schedule(epochs, batch_size, seed, on_step)
 
     def given(model: DenseTagger, split: TaggedSplit) -> _Given:
         return _Given(split, *positions(model.tokenizer, split, names, max_length, described))

@@ -23,7 +23,6 @@ class Schedule(NamedTuple):
 
     epochs: int
     batch_size: int
-    short_first: float
     seed: int
     on_step: OnStep
 
@@ -32,13 +31,13 @@ def fine_tune(
     model: nn.Module, texts: TokenisedTexts, loss_of: Callable[[list[int]], Tensor], rate: float, schedule: Schedule
 ) -> None:
     """Train all that learns, at a rate that falls linearly; `loss_of` is the loss of the texts in some rows."""
-    epochs, batch_size, short_first, seed, on_step = schedule
+    epochs, batch_size, seed, on_step = schedule
     steps = epochs * -(-len(texts) // batch_size)
     parameters = [p for p in model.parameters() if p.requires_grad]
     optimiser = AdamWEMA.Config(schedule="linear", ema=None).build([ParameterGroup("all", parameters, rate)], steps)
     model.train()
     for epoch in range(epochs):
-        for rows in shuffled_buckets(texts, batch_size, np.random.default_rng([seed, epoch]), short_first):
+        for rows in shuffled_buckets(texts, batch_size, np.random.default_rng([seed, epoch])):
             loss = loss_of(rows)
             optimiser.zero_grad()
             loss.backward()

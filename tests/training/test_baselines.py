@@ -9,7 +9,6 @@ import torch
 
 from splade.config.load import build_config
 from splade.data import TextSplit, load_text_dataset
-from splade.data.batches import shuffled_buckets
 from splade.models.dense import DenseClassifier
 from splade.pipelines import compare_again, run_baselines, run_experiment, yardsticks
 from splade.pipelines.inputs import digest, load_data
@@ -17,7 +16,6 @@ from splade.pipelines.pairing import paired_difference
 from splade.pipelines.scoring import Decisions, read_decisions
 from splade.pipelines.yardsticks import read_baselines
 from splade.report.terminal import baseline_figures
-from splade.training import fine_tuning
 from splade.training.baselines import BaselineScores, dense_twin, tfidf_baseline
 from tests import tiny
 from tests.tiny import BAD, GOOD
@@ -224,29 +222,6 @@ def test_only_the_first_twin_tries_several_rates(settings, monkeypatch):
     monkeypatch.setattr(yardsticks, "dense_twin", twin)
     run_baselines(build_config({**settings, "evaluation": {"seeds": [3, 5, 7]}}), "cpu", dense_rates=(5e-5, 1e-4, 2e-4))
     assert tried == [(3, (5e-5, 1e-4, 2e-4)), (5, (1e-4,)), (7, (1e-4,))]
-
-
-def test_the_dense_twin_reads_texts_in_the_order_of_the_model(settings, encoder, csv, monkeypatch):
-    asked, orders = [], []
-
-    def twin(dataset, *_, short_first, **__):
-        asked.append(short_first)
-        return BaselineScores("dense twin", 1.0, (True,) * len(dataset.test), "lr=0.0001", {})
-
-    training = {**settings.get("training", {}), "short_first": 0.75}
-    with monkeypatch.context() as patched:
-        patched.setattr(yardsticks, "dense_twin", twin)
-        run_baselines(build_config({**settings, "training": training}), "cpu", dense_rates=(1e-4,))
-    assert asked == [0.75]
-
-    def buckets(*given):
-        orders.append(given[3])
-        return shuffled_buckets(*given)
-
-    monkeypatch.setattr(fine_tuning, "shuffled_buckets", buckets)
-    sizes = {"epochs": 1, "batch_size": 8, "max_length": 16, "rates": (1e-4,), "device": "cpu"}
-    dense_twin(load_text_dataset(str(csv)), str(encoder), short_first=0.5, **sizes)
-    assert orders == [0.5]
 
 
 def test_the_rates_of_the_dense_twin_are_those_on_the_command_line(run, settings, tmp_path):
