@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from splade.config.load import load_config
+from splade.config.load import build_config, load_config
 from splade.pipelines.ablations import term_ablations
 from splade.pipelines.variants import load_datasets, load_variants
 
@@ -23,3 +23,7 @@ def test_every_experiment_of_a_file_with_several_can_be_made(path):
 
 def test_there_are_experiment_files():
     assert FILES
+
+
+def test_a_folder_in_the_home_is_one_place_for_all_who_write_to_it():
+    assert build_config({"output_dir": "~/my runs/a"}).output_dir == str(Path.home() / "my runs" / "a")

@@ -199,8 +199,8 @@ class GECOController(Constraint):
             self.tau = float(ce_level)
         elif not self.warmup:
             raise ValueError(
-                "GECO saw no warm-up step to take tau from: "
-                "raise training.warmup_fraction, or set tau_ce of the controller"
+                "GECO saw no warm-up step to take tau from: raise training.warmup_fraction, or training.max_epochs "
+                "where the texts are few, or set tau_ce of the controller"
             )
         elif len(self.warmup) < 4:
             self.tau = float(np.mean(self.warmup))

@@ -1,5 +1,6 @@
 """The menu: every key an experiment file may hold, with its meaning and default."""
 
+from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import Field, field_validator, model_validator
@@ -120,6 +121,12 @@ class ExperimentConfig(Recipe):
     variants: dict[str, dict[str, Any]] = {}
     """Variants of `lexical-sae ablation` and its kin, an experiment each: the name, and what it changes, as keys with
     dots (docs/experiments.md). With `datasets`: what is particular to a data set, by its name."""
+
+    @field_validator("output_dir")
+    @classmethod
+    def _at_home(cls, folder: str) -> str:
+        """The folder with "~" written out, so that all who write to it mean the same place."""
+        return str(Path(folder).expanduser())
 
     @field_validator("datasets")
     @classmethod

@@ -74,7 +74,7 @@ class LexicalSAE(nn.Module):
         shapes = config.shapes.dimensions() if config.shapes else []
         self.dimensions = DimensionTable(vocabulary, [*cut_words, *senses, *shapes])
         size = len(self.dimensions)
-        self.expander = config.expander.build(backbone.width, vocabulary) if config.expander else None
+        self.expander = config.expander.build(backbone.width) if config.expander else None
         self.neighbourhood = config.neighbourhood.build(vocabulary) if config.neighbourhood else None
         self.gate: Gate = config.gate.build(size)
         self.gate.close(~self.dimensions.feature_mask)

@@ -8,7 +8,7 @@ was trained, and `over_seeds` averages it. `variants` makes several experiments 
 from splade.pipelines.experiment import TrainedRun, run_experiment, setup_and_train
 from splade.pipelines.inputs import documents, load_data, model_folder, require_same_experiment, require_same_labels
 from splade.pipelines.naming import run_names
-from splade.pipelines.scoring import Scores, score
+from splade.pipelines.scoring import Scores, require_same_rows, score
 from splade.pipelines.yardsticks import compare_again, run_baselines
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "model_folder",
     "require_same_experiment",
     "require_same_labels",
+    "require_same_rows",
     "run_baselines",
     "run_experiment",
     "run_names",

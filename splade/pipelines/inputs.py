@@ -70,6 +70,11 @@ def model_folder(config: ExperimentConfig, seed: int | None = None) -> Path:
 
 def require_same_experiment(config: ExperimentConfig, folder: Path) -> None:
     """Refuse to measure a model on rows that it may have learned from: data, model and seeds must be those it had."""
+    if not (folder / CONFIG).is_file():
+        raise ValueError(
+            f"there is no {folder / CONFIG}, so it is not known what the model learned from; copy the whole "
+            "folder of the run, or measure the model alone with `lexical-sae evaluate`"
+        )
     saved = yaml.safe_load((folder / CONFIG).read_text(encoding="utf-8"))
     try:
         # A setting that is younger than the run has its default there.

@@ -14,6 +14,7 @@ from splade.evaluation.names_model import NamedModel
 from splade.models.lexical_sae import LexicalSAE
 from splade.models.persistence import from_pretrained
 from splade.pipelines.inputs import draw, load_data, model_folder, require_same_experiment, require_same_labels
+from splade.pipelines.scoring import require_same_rows
 from splade.progress import OnStep, silent
 from splade.runs import Watchers, seed_folders
 from splade.training.run_folder import NAMES, write_json
@@ -65,6 +66,7 @@ def run_names(
     model = from_pretrained(own).to(resolve_device(device))
     require_same_experiment(config, own.parent)
     require_same_labels(model, dataset)
+    require_same_rows(own.parent, dataset)
     bag = BagOfWords(dataset.train.texts, dataset.train.labels)
     corpus = dataset.train.texts
     strongest = _strongest(model, dataset, words, seed, on_step) if words else {}

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from splade.data import TextSplit
+from splade.data import TextDataset, TextSplit
 from splade.data.batches import length_buckets, tokenise
 from splade.inference.reading import read_batch
 from splade.mechanistic.attribution import code_identity_error, worst_gap
@@ -95,3 +95,15 @@ def read_decisions(folder: Path) -> Decisions:
         raise ValueError(f"there is no {path}, which training writes; train that run anew to compare it") from error
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise ValueError(f"{path} is not what training writes; train that run anew to compare it") from error
+
+
+def require_same_rows(folder: Path, dataset: TextDataset) -> None:
+    """Refuse data that changed since the run in a folder was made: what is a test text now, it may have learned from.
+
+    A run that left no decisions cannot be asked, and passes.
+    """
+    if (folder / DECISIONS).is_file() and read_decisions(folder).digest != digest(dataset.test):
+        raise ValueError(
+            f"{dataset.name} has changed since the run in {folder} was made, so the model may have learned from its "
+            "test texts; restore the data, or train anew"
+        )

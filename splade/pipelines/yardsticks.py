@@ -25,7 +25,7 @@ from splade.pipelines.inputs import (
     text_digests,
 )
 from splade.pipelines.pairing import paired_difference
-from splade.pipelines.scoring import Decisions, score
+from splade.pipelines.scoring import Decisions, require_same_rows, score
 from splade.progress import OnStep, silent
 from splade.runs import Watchers
 from splade.training.baselines import BaselineScores, dense_twin, tfidf_baseline
@@ -58,10 +58,11 @@ def run_baselines(
 ) -> dict[str, Any]:
     """Yardsticks on the experiment's rows, written to `baselines.json`; compared with its models where there are any.
 
-    Without `dense_rates` no dense twin is trained. What is finished is written after every seed. Models that were
-    trained with other settings are refused before anything is measured.
+    Without `dense_rates` no dense twin is trained, and one that was measured before on the same test texts stays. What
+    is finished is written after every seed. Models that were trained with other settings are refused before anything
+    is measured.
     """
-    models, rates = _models(config), dense_rates
+    models, rates, kept = _models(config), dense_rates, {} if dense_rates else _twin_of_before(config)
     floors: list[_Run] = []
     twins: list[_Run] = []
     results: dict[str, Any] = {}
@@ -73,6 +74,7 @@ def run_baselines(
             rates = [rate for rate in rates if rate_name(rate) == twins[0].scores.setting]
         results = results or {"test_texts": len(dataset.test), "test_digest": digest(dataset.test)}
         results["baselines"] = {runs[0].scores.name: _over_seeds(runs) for runs in (floors, twins) if runs}
+        results["baselines"] |= kept.get(results["test_digest"], {})
         write_json(_file(config), results)
     if models:
         results |= _comparison(config, models, results["baselines"], device, on_step)
@@ -94,6 +96,15 @@ def _twin(
         device=device,
         on_step=on_step,
     )
+
+
+def _twin_of_before(config: ExperimentConfig) -> dict[str, dict[str, Any]]:
+    """The dense twin that `baselines.json` holds already, by the digest of the test texts; training it takes long."""
+    try:
+        saved = read_baselines(_file(config))
+    except (OSError, ValueError):
+        return {}
+    return {saved["test_digest"]: {DENSE: saved["baselines"][DENSE]}} if DENSE in saved["baselines"] else {}
 
 
 def _over_seeds(runs: Sequence[_Run]) -> dict[str, Any]:
@@ -216,6 +227,7 @@ def _decisions(config: ExperimentConfig, seed: int, own: Path, device: str, on_s
     """Which of its test texts the model of a seed gets right."""
     dataset, model = load_data(config, seed), from_pretrained(own)
     require_same_labels(model, dataset)
+    require_same_rows(own.parent, dataset)
     scores = score(model.to(resolve_device(device)), dataset.test, on_step)
     return Decisions(digest(dataset.test), scores.is_correct, tuple(text_digests(dataset.test)))
 

@@ -49,7 +49,7 @@ def faithfulness(
     from splade.evaluation.arena.settings import ArenaSettings
     from splade.files import write_text
     from splade.models.persistence import from_pretrained
-    from splade.pipelines import load_data
+    from splade.pipelines import load_data, require_same_rows
     from splade.report.arena import arena_page
     from splade.report.progress import ProgressBars
     from splade.report.tables import tables_html, tables_view
@@ -76,8 +76,10 @@ def faithfulness(
     for note in (note for one in given for note in one.notes):
         console.print(Text(note, style="dim"))
     model = from_pretrained(folder).to(resolve_device(device))
+    dataset = load_data(settings, seed)
+    require_same_rows(folder.parent, dataset)
     with ProgressBars(console) as bars:
-        found = compare_explainers(model, load_data(settings, seed).test.texts, given, sizes, bars).as_dict()
+        found = compare_explainers(model, dataset.test.texts, given, sizes, bars).as_dict()
     page = arena_page(f"Explainers of {settings.experiment_name}", found)
     console.print(tables_view(page))
     place = Path(settings.output_dir)

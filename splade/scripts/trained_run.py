@@ -20,11 +20,17 @@ class OpenedRun:
 
 
 def open_run(config: Path, out: Path | None, device: str) -> OpenedRun:
-    """The run of an experiment file, in `out` or in its output_dir; one of other settings or labels is refused."""
+    """The run of an experiment file, in `out` or its output_dir; one of other settings, labels or rows is refused."""
     from splade.config.load import load_config
     from splade.device import resolve_device
     from splade.models.persistence import from_pretrained
-    from splade.pipelines import load_data, model_folder, require_same_experiment, require_same_labels
+    from splade.pipelines import (
+        load_data,
+        model_folder,
+        require_same_experiment,
+        require_same_labels,
+        require_same_rows,
+    )
 
     settings = load_config(config)
     if out is not None:
@@ -35,4 +41,5 @@ def open_run(config: Path, out: Path | None, device: str) -> OpenedRun:
     require_same_experiment(settings, folder.parent)
     model, dataset = from_pretrained(folder).to(resolve_device(device)), load_data(settings, seed)
     require_same_labels(model, dataset)
+    require_same_rows(folder.parent, dataset)
     return OpenedRun(model, dataset, Path(settings.output_dir), seed)

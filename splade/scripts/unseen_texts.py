@@ -74,16 +74,12 @@ def _without_learned(split: "TextSplit", dataset: "TextDataset", data: str) -> "
 
 def _rows_of_run(config: "ExperimentConfig", folder: Path) -> "TextDataset":
     """The rows that a run had, refused where they are no longer those that it was tested on."""
-    from splade.pipelines import load_data
-    from splade.pipelines.inputs import digest
-    from splade.pipelines.scoring import read_decisions
+    from splade.pipelines import load_data, require_same_rows
     from splade.scripts.report_files import RunFiles
-    from splade.training.run_folder import DECISIONS
 
     seed = RunFiles(folder).seed()
     dataset = load_data(config, config.evaluation.seeds[0] if seed is None else seed)
-    if (folder / DECISIONS).is_file() and read_decisions(folder).digest != digest(dataset.test):
-        raise ValueError(f"{config.data.dataset_name} has changed since")
+    require_same_rows(folder, dataset)
     return dataset
 
 

@@ -314,3 +314,9 @@ def test_impossible_labels_are_refused(labels, message):
 
 def _pooled_logits(model, ids, mask):
     return model.word_logits(ids, mask).amax(1)
+
+
+def test_sense_slots_of_another_encoders_tokens_are_refused_in_words():
+    config = ModelConfig.model_validate({"expander": {"token_ids": [50_000]}})
+    with pytest.raises(ValueError, match="50000.* not words of this encoder's vocabulary"):
+        tiny.model(config)

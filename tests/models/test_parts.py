@@ -96,7 +96,7 @@ class TestVirtualExpander:
     def build(self, **settings):
         torch.manual_seed(0)
         config = VirtualExpander.Config(token_ids=(self.bank, self.film), num_senses=3, **settings)
-        return config, config.build(8, self.vocabulary)
+        return config, config.build(8)
 
     def test_each_position_gives_the_words_logit_to_one_slot_and_nothing_to_the_others(self):
         _, expander = self.build()
@@ -129,9 +129,9 @@ class TestVirtualExpander:
         assert names == ["bank@sense1", "bank@sense2", "film@sense1", "film@sense2"]
 
     def test_words_outside_the_vocabulary_are_refused(self):
-        with pytest.raises(ValueError, match="not words of the vocabulary"):
-            VirtualExpander.Config(token_ids=(10_000,)).build(8, self.vocabulary)
-        with pytest.raises(ValueError, match="not words of the vocabulary"):
-            VirtualExpander.Config(token_ids=(0,)).build(8, self.vocabulary)
+        with pytest.raises(ValueError, match="not words of this encoder"):
+            VirtualExpander.Config(token_ids=(10_000,)).dimensions(self.vocabulary)
+        with pytest.raises(ValueError, match="not words of this encoder"):
+            VirtualExpander.Config(token_ids=(0,)).dimensions(self.vocabulary)
         with pytest.raises(ValidationError, match="twice"):
             VirtualExpander.Config(token_ids=(7, 7))

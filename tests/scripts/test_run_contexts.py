@@ -81,3 +81,19 @@ def test_senses_that_are_nowhere_are_asked_for(run, experiment, monkeypatch):
     monkeypatch.delenv("LEXICAL_SAE_DATA", raising=False)
     with pytest.raises(FileNotFoundError, match="Give its folder"):
         run("polysemy", "--config", experiment)
+
+
+def test_a_model_is_not_measured_on_data_that_changed_since(run, experiment):
+    folder = experiment.parent / "run"
+    decisions = {"test_digest": "of other texts", "is_correct": "1", "texts": ""}
+    (folder / "decisions.json").write_text(json.dumps(decisions))
+    with pytest.raises(ValueError, match="has changed since the run"):
+        run("long-context", "--config", experiment, "--lengths", "20", "--needles", 3)
+    (folder / "decisions.json").unlink()
+
+
+def test_a_model_without_the_settings_of_its_run_is_refused_in_words(run, experiment):
+    kept = (experiment.parent / "run" / CONFIG).rename(experiment.parent / "kept")
+    with pytest.raises(ValueError, match="not known what the model learned from; copy the whole folder"):
+        run("long-context", "--config", experiment, "--lengths", "20", "--needles", 3)
+    kept.rename(experiment.parent / "run" / CONFIG)

@@ -10,7 +10,7 @@ import torch
 from splade.config.load import build_config
 from splade.data import TextSplit, load_text_dataset
 from splade.models.dense import DenseClassifier
-from splade.pipelines import compare_again, run_baselines, run_experiment, yardsticks
+from splade.pipelines import compare_again, run_baselines, run_experiment, run_names, yardsticks
 from splade.pipelines.inputs import digest, load_data
 from splade.pipelines.pairing import paired_difference
 from splade.pipelines.scoring import Decisions, read_decisions
@@ -255,3 +255,22 @@ def test_a_new_model_can_be_compared_from_the_command_line(run, settings, tmp_pa
     assert (code, error) == (0, "")
     assert "this model" in output
     assert "difference" in json.loads((tmp_path / "run" / "baselines.json").read_text())
+
+
+def test_a_twin_of_before_stays_where_only_the_floor_is_measured_again(settings, csv):
+    config = build_config(settings)
+    both = run_baselines(config, "cpu", dense_rates=(1e-3,))["baselines"]
+    floor = run_baselines(config, "cpu", dense_rates=())["baselines"]
+    assert floor["dense twin"] == both["dense twin"]
+    csv.write_text(csv.read_text().replace("film", "movie"))
+    assert list(run_baselines(config, "cpu", dense_rates=())["baselines"]) == ["TF-IDF"]
+
+
+def test_a_model_that_may_have_learned_from_the_test_texts_is_not_compared(settings, csv):
+    config = build_config(settings)
+    run_experiment(config, device="cpu")
+    header, *rows = csv.read_text().splitlines()
+    csv.write_text("\n".join([header, *rows[::-1], "a new film,pos"]) + "\n")
+    for measure in (lambda: run_baselines(config, "cpu", dense_rates=()), lambda: run_names(config, texts=4)):
+        with pytest.raises(ValueError, match="has changed since the run .* may have learned from its test texts"):
+            measure()

@@ -34,14 +34,17 @@ class VirtualExpander(nn.Module):
                 raise ValueError(f"vpe.token_ids names a word twice: {sorted(i for i in ids if ids.count(i) > 1)}")
             return ids
 
-        def build(self, width: int, vocabulary: Vocabulary) -> "VirtualExpander":
-            outside = [i for i in self.token_ids if not 0 <= i < vocabulary.size or not vocabulary.feature_mask[i]]
-            if outside:
-                raise ValueError(f"vpe.token_ids {outside} are not words of the vocabulary (size {vocabulary.size})")
+        def build(self, width: int) -> "VirtualExpander":
             return VirtualExpander(self, width)
 
         def dimensions(self, vocabulary: Vocabulary) -> list[Dimension]:
-            """Names of the appended slots, word by word."""
+            """Names of the appended slots, word by word; ids that are no words are refused."""
+            outside = [i for i in self.token_ids if not 0 <= i < vocabulary.size or not vocabulary.feature_mask[i]]
+            if outside:
+                raise ValueError(
+                    f"vpe.token_ids {outside} are not words of this encoder's vocabulary (size {vocabulary.size}); "
+                    "give ids of its own tokenizer"
+                )
             senses = range(1, self.num_senses)
             return [Dimension(f"{vocabulary.names[i]}@sense{m}", "sense") for i in self.token_ids for m in senses]
 
