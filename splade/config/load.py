@@ -1,18 +1,20 @@
 """YAML to a frozen `ExperimentConfig`.
 
 1. The file is parsed with the safe loader; duplicate keys and Python tags are refused.
-2. The short names `seed` and `training.pooling` are written out as the fields they stand for.
+2. Sections with nothing in them are left out; `seed` and `training.pooling` are written out as what they stand for.
 3. The recipe's defaults are laid under the file's values; a part of another kind replaces the recipe's part whole.
 4. The result is validated, an unknown key or value refused with the file, the place and a suggestion.
 5. The `vpe` section becomes the model's expander.
 """
 
 import json
+import math
 import reprlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
+import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
@@ -44,14 +46,15 @@ def parse_config(text: str, source: str = "<text>") -> ExperimentConfig:
     try:
         return build_config(raw)
     except ValidationError as error:
-        raise ValueError("\n".join(f"{_explain(item)} ({source})" for item in error.errors())) from error
+        slips = _without_follow_ups(error.errors())
+        raise ValueError("\n".join(f"{_explain(item)} ({source})" for item in slips)) from error
     except ValueError as error:
         raise ValueError(f"{error} ({source})") from error
 
 
 def build_config(raw: Mapping[str, Any]) -> ExperimentConfig:
     """The experiment described by plain nested values."""
-    written_out = _write_out_short_names(dict(raw))
+    written_out = _write_out_short_names(_without_empty_sections(raw))
     recipe = recipe_by_name(written_out.get("recipe", "anchored"))
     merged = json.dumps(merge(recipe.model_dump(mode="json"), written_out), default=str)
     # Strict: `train_samples: yes` is a slip, not one row. As JSON, because strictness knows no tuples in plain values.
@@ -79,10 +82,22 @@ def _same_kind(default: Section, override: Section) -> bool:
     return override.get("kind", default.get("kind")) == default.get("kind")
 
 
+def _without_empty_sections(raw: Mapping[str, Any]) -> Section:
+    """What a file says: `training:` with nothing under it says nothing, and an empty variant changes nothing."""
+    fields = ExperimentConfig.model_fields.items()
+    sections = {"variants", *(name for name, field in fields if _models_in(field.annotation))}
+    said = {name: value for name, value in raw.items() if value is not None or name not in sections}
+    if isinstance(variants := said.get("variants"), dict):
+        said["variants"] = {name: {} if changes is None else changes for name, changes in variants.items()}
+    return said
+
+
 def _write_out_short_names(raw: Section) -> Section:
     """Replace short names by the fields they stand for."""
     raw = dict(raw)
     if "seed" in raw:
+        if isinstance(raw["seed"], list):
+            raise ValueError(f"seed is one number; several seeds go to evaluation.seeds: {_yaml(raw['seed'])}")
         _put(raw, "evaluation", "seeds", [raw.pop("seed")], short="seed")
     training = raw.get("training")
     if isinstance(training, dict) and "pooling" in training:
@@ -111,9 +126,15 @@ def _put(raw: Section, section: str, field: str, value: Any, *, short: str) -> N
     raw[section] = {**existing, field: value}
 
 
+def _without_follow_ups(errors: Sequence[ErrorDetails]) -> list[ErrorDetails]:
+    """The errors less those of a whole whose parts have errors: bad seeds are dropped, then there are too few."""
+    wholes = {error["loc"][:length] for error in errors for length in range(len(error["loc"]))}
+    return [error for error in errors if error["loc"] not in wholes]
+
+
 def _explain(error: ErrorDetails) -> str:
     """One validation error as a sentence with value, place and remedy."""
-    names, siblings = _place(error["loc"])
+    names, siblings, owners = _place(error["loc"])
     if len(names) == 1:
         siblings = [*siblings, *SHORT_NAMES]
     place = ".".join(names)
@@ -127,12 +148,40 @@ def _explain(error: ErrorDetails) -> str:
         case "union_tag_invalid":
             context = error.get("ctx", {})
             return f"{place}.kind {context.get('tag')!r} is unknown; choose from {context.get('expected_tags')}"
+        case "model_type" | "model_attributes_type" | "dict_type":
+            remedy = f"it is a section of settings, as in {place}: {_as_section(error['input'], owners)}"
+        case "tuple_type":
+            remedy = f"it is a list, as in {place}: {_yaml([] if error['input'] is None else [error['input']])}"
+        case "too_short":
+            remedy = f"give at least {error.get('ctx', {}).get('min_length')}"
         case _:
-            return f"{place} is {reprlib.repr(error['input'])}: {error['msg'].removeprefix('Value error, ')}"
+            remedy = error["msg"].removeprefix("Value error, ")
+    return f"{place} is {reprlib.repr(error['input'])}: {remedy}"
 
 
-def _place(location: tuple[int | str, ...]) -> tuple[list[str], list[str]]:
-    """An error's location as a file spells it, and the keys that are known beside its last name.
+def _as_section(value: Any, owners: list[type[BaseModel]]) -> str:
+    """How a section is written that was given as a bare value: its first key, with that value or the default.
+
+    Example: `data: reviews.csv` -> "{dataset_name: reviews.csv}"; `data: 3` -> "{dataset_name: movie_snippets}"
+    """
+    if owners and (kind := _kind_of(owners[0])):
+        return _yaml({"kind": kind})
+    for key, field in (owners[0].model_fields if owners else {}).items():
+        # Not a field that is null by default: that would not show what may stand there.
+        if field.default is not None and not field.is_required():
+            return _yaml({key: value if type(value) is type(field.default) else field.default})
+    return "{key: value}"
+
+
+def _yaml(value: Any) -> str:
+    """A value on one line of YAML, cut where it is long."""
+    plain = json.loads(json.dumps(value, default=str))
+    line = yaml.safe_dump(plain, default_flow_style=True, allow_unicode=True, width=math.inf).strip()
+    return f"{line:.100}"
+
+
+def _place(location: tuple[int | str, ...]) -> tuple[list[str], list[str], list[type[BaseModel]]]:
+    """An error's location as a file spells it, the keys that are known beside its last name, the models below it.
 
     pydantic puts the kind of a union into the location (`gate.drelu.offset`); a file does not.
     """
@@ -147,11 +196,13 @@ def _place(location: tuple[int | str, ...]) -> tuple[list[str], list[str]]:
         names.append(str(part))
         siblings = sorted({name for owner in owners for name in owner.model_fields})
         owners = _owners_below(owners, part)
-    return names, siblings
+    return names, siblings, owners
 
 
 def _owners_below(owners: list[type[BaseModel]], part: int | str) -> list[type[BaseModel]]:
-    fields = [owner.model_fields[part] for owner in owners if isinstance(part, str) and part in owner.model_fields]
+    if isinstance(part, int):
+        return owners  # A place in a list: its parts are those of the field.
+    fields = [owner.model_fields[part] for owner in owners if part in owner.model_fields]
     return [model for field in fields for model in _models_in(field.annotation)]
 
 

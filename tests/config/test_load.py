@@ -128,6 +128,20 @@ def test_a_part_of_another_kind_replaces_the_recipes_part_whole():
         ("recipe: anchord", r"recipe 'anchord' is unknown; did you mean 'anchored'\?"),
         ("model: {max_length: long}", r"model\.max_length is 'long': .*integer"),
         ("model: 3", r"model is 3"),
+        ("data: reviews.csv", r"data is 'reviews\.csv': .* section .*, as in data: \{dataset_name: reviews\.csv\}"),
+        ("model: bundled:minilm", r"model is .* section .*, as in model: \{name: 'bundled:minilm'\}"),
+        ("vpe: true", r"vpe is True: .* section .*, as in vpe: \{enabled: true\}"),
+        ("data: [1]", r"data is \[1\]: .* section .*, as in data: \{dataset_name: movie_snippets\}"),
+        ("training: 3", r"training is 3: .* section .*, as in training: \{batch_size: 3\}"),
+        ("model: {gate: 3}", r"model\.gate is 3: .* section .*, as in model\.gate: \{kind: drelu\}"),
+        ("variants: {small: 3}", r"variants\.small is 3: .* section .*, as in variants\.small: \{key: value\}"),
+        ("evaluation: {seeds: 3}", r"evaluation\.seeds is 3: it is a list, as in evaluation\.seeds: \[3\]"),
+        ("datasets:", r"datasets is None: it is a list, as in datasets: \[\]"),
+        ("seed: [0, 1]", r"seed is one number; several seeds go to evaluation\.seeds: \[0, 1\] \(here\.yaml\)"),
+        (
+            "training: {objective: {terms: [{kind: gate_l0, weigth: 1}]}}",
+            r"training\.objective\.terms\.0\.weigth is unknown; did you mean 'weight'\?",
+        ),
         ("data: {train_samples: -2}", r"data\.train_samples is -2"),
         ("- a list", "an experiment is a mapping"),
         ("model: [", "not valid YAML"),
@@ -140,7 +154,7 @@ def test_a_part_of_another_kind_replaces_the_recipes_part_whole():
         ("vpe: {enabled: true}", "vpe.token_ids is empty"),
         ("vpe: {enabled: true, token_ids: [1, 1]}", "twice"),
         ("evaluation: {seeds: [1, 1]}", "names a seed twice"),
-        ("evaluation: {seeds: []}", "evaluation.seeds"),
+        ("evaluation: {seeds: []}", r"evaluation\.seeds is \[\]: give at least 1"),
         ("seed: -1", r"evaluation\.seeds\.0 is -1"),
         ("seed: true", r"evaluation\.seeds\.0 is True"),
         ("data: {train_samples: yes}", r"data\.train_samples is True"),
@@ -164,6 +178,32 @@ def test_a_part_of_another_kind_replaces_the_recipes_part_whole():
 def test_a_slip_is_refused_with_place_and_remedy(text, message):
     with pytest.raises(ValueError, match=message):
         parse_config(text, "here.yaml")
+
+
+@pytest.mark.parametrize("text", ["seed: many", "seed:", "evaluation: {seeds: [a]}"])
+def test_a_slip_is_told_once(text):
+    with pytest.raises(ValueError, match=r"evaluation\.seeds\.0 is") as caught:
+        parse_config(text)
+    assert "\n" not in str(caught.value)
+
+
+def test_two_slips_are_both_told():
+    with pytest.raises(ValueError, match=r"data is 3.*\n.*seeds\.1 is 'a'"):
+        parse_config("data: 3\nevaluation: {seeds: [0, a]}")
+
+
+@pytest.mark.parametrize("section", ["data", "evaluation", "mechanistic", "model", "training", "variants", "vpe"])
+def test_an_empty_section_is_one_that_was_left_out(section):
+    assert parse_config(f"{section}:") == parse_config("")
+
+
+def test_an_empty_variant_changes_nothing():
+    assert parse_config("variants: {as_it_is: }").variants == {"as_it_is": {}}
+
+
+def test_null_still_takes_a_part_out():
+    assert parse_config("").model.masking is not None
+    assert parse_config("model: {masking: }").model.masking is None
 
 
 def test_numbers_in_scientific_notation_are_numbers():

@@ -4,6 +4,7 @@ import logging
 import pandas as pd
 import pytest
 
+from splade.data.carve import Sizes
 from splade.data.files import read_tagged_dataset, read_text_dataset
 
 
@@ -143,6 +144,22 @@ def test_a_class_absent_from_train_or_test_is_noted():
     assert "class 'bad' has no test row" in dataset.notes
 
 
+def test_a_class_without_a_row_in_a_carved_test_is_noted(tmp_path, caplog):
+    path = write_csv(tmp_path / "a.csv", [*pairs(), ("the only one", "odd")])
+    with caplog.at_level(logging.INFO, logger="splade.data.files"):
+        dataset = read_text_dataset(path)
+    assert dataset.label_names.index("odd") not in dataset.test.labels
+    assert "class 'odd' has no test row" in dataset.notes
+    assert "class 'odd' has no test row" in caplog.text
+
+
+def test_classes_that_a_subsample_lacks_are_named_in_one_note():
+    dataset = read_text_dataset(pairs(classes=("a", "b", "c")), sizes=Sizes(train=1))
+    missing = [name for i, name in enumerate("abc") if i not in dataset.train.labels]
+    note = f"classes '{missing[0]}', '{missing[1]}' have no train row: they can never be learned"
+    assert [found for found in dataset.notes if "never be learned" in found] == [note]
+
+
 def test_a_score_is_not_a_class():
     with pytest.raises(ValueError, match="40 different labels in 40 rows"):
         read_text_dataset([(f"t{i}", i / 7) for i in range(40)])
@@ -260,6 +277,8 @@ def test_a_tagged_file_is_read_converted_and_split(tmp_path):
     assert len(dataset.train) + len(dataset.validation) + len(dataset.test) == 60
     assert {tag for tags in dataset.train.tags for tag in tags} == {"O", "B-PER"}
     assert "tags are IOB1, converted to IOB2" in dataset.notes
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r"))
+    assert read_tagged_dataset(path).train == dataset.train, "any line ending"
 
 
 def test_a_file_without_header_does_not_lose_its_first_row_silently(tmp_path):

@@ -47,6 +47,21 @@ def test_a_sign_too_many_is_a_name(tmp_path):
     assert read_text_dataset(write_csv(tmp_path / "a.csv", "--1", "+-2")).label_names == ("+-2", "--1")
 
 
+@pytest.mark.parametrize("labels", [("Good", "good", "bad"), ("very good", "very  Good", "bad")])
+def test_names_that_differ_only_in_case_or_spacing_are_two_classes_and_noted(tmp_path, labels):
+    dataset = read_text_dataset(write_csv(tmp_path / "a.csv", *labels))
+    first, second = sorted(labels[:2])
+    assert set(dataset.label_names) == set(labels)
+    assert [note for note in dataset.notes if "differ only" in note] == [
+        f"classes '{first}' and '{second}' differ only in case or spacing and are kept apart; "
+        "write them alike if they are one"
+    ]
+
+
+def test_names_that_differ_are_not_noted():
+    assert not any("differ only" in note for note in read_text_dataset(rows("good", "bad")).notes)
+
+
 @pytest.mark.parametrize("label", ["1" * 5000, "x" * 201, "9" * 4301 + ".0"])
 def test_a_label_as_long_as_a_text_is_refused_with_its_line(tmp_path, label):
     path = write_csv(tmp_path / "a.csv", "a", "b")

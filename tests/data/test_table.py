@@ -38,6 +38,53 @@ def test_semicolons_and_gzip(tmp_path):
     assert table.column("text") == ("a, b",)
 
 
+@pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("first", ["sep=;", "SEP=;", '"sep=;"'])
+def test_the_line_that_tells_excel_the_separator_is_obeyed_and_no_row(tmp_path, first, ending):
+    lines = [first, "text;label, as given", "a, b;1", '"two', 'lines";2', "last;3", ""]
+    table = read_table(write(tmp_path, "a.csv", ending.join(lines)))
+    assert table.column("text") == ("a, b", f"two{ending}lines", "last")
+    assert table.column("label, as given") == ("1", "2", "3")
+    assert list(table.numbers) == [3, 4, 6]
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "mark"),
+    [("a.csv", "sep=,", ","), ("a.csv", "sep=|", "|"), ("a.csv", "sep=\t", "\t"), ("a.csv", r"sep=\t", "\t")]
+    + [("a.tsv", "sep=\t", "\t")],
+)
+def test_any_separator_may_be_told(tmp_path, name, first, mark):
+    table = read_table(write(tmp_path, name, f"{first}\ntext{mark}label\na; b{mark}1\n"))
+    assert dict(table.columns) == {"text": ("a; b",), "label": ("1",)}
+    assert list(table.numbers) == [3]
+
+
+def test_a_column_may_be_called_sep(tmp_path):
+    assert list(read_table(write(tmp_path, "a.csv", "sep,label\nx,1\n")).columns) == ["sep", "label"]
+
+
+FILES = {
+    "a.csv": "text,label\na; b,1\n\nlast,2\n",
+    "b.csv": "text;label\na, b;1\n\nlast;2\n",
+    "a.tsv": 'text\tlabel\n"a, b"\t1\n\nlast\t2\n',
+    "a.jsonl": '{"text": "a\u2028b", "label": "1"}\n\n{"text": "last", "label": "2"}\n',
+}
+
+
+@pytest.mark.parametrize("ending", ["\r\n", "\r"])
+@pytest.mark.parametrize("name", FILES)
+def test_any_line_ending_reads_the_same(tmp_path, name, ending):
+    plain = read_table(write(tmp_path, name, FILES[name]))
+    assert len(plain) == 2
+    for text in (FILES[name].replace("\n", ending), FILES[name].rstrip("\n").replace("\n", ending)):
+        assert read_table(write(tmp_path, name, text)) == plain
+
+
+def test_a_carriage_return_inside_a_line_is_no_line_end_where_line_feeds_are(tmp_path):
+    table = read_table(write(tmp_path, "a.tsv", "text\tlabel\na\rb\t1\n"))
+    assert table.column("text") == ("a\rb",)
+
+
 def test_tsv_keeps_stray_quotes_and_unwraps_whole_ones(tmp_path):
     table = read_table(write(tmp_path, "a.tsv", '"oh\t1\n"a ""b"""\t2\n'), columns=("text", "label"))
     assert table.column("text") == ('"oh', 'a "b"')
@@ -59,6 +106,7 @@ def test_a_line_of_a_megabyte_is_read(tmp_path):
         ),
         ("a.csv", 'text,label\nok,1\n"never closed,1\n', r"a.csv:3 breaks the CSV rules"),
         ("a.csv", "text,label\ncaf\u00e9,1\n".encode("latin-1"), r"a.csv:2 is not UTF-8: byte 0xe9 at position 14"),
+        ("a.csv", "text,label\rcaf\u00e9,1\r".encode("latin-1"), r"a.csv:2 is not UTF-8: byte 0xe9 at position 14"),
         ("a.csv", "text,label\nx,1\n".encode("utf-16"), "looks like UTF-16"),
         ("a.csv", "text,label\nx,1\n".encode("utf-16-le"), "looks like UTF-16"),
         ("a.csv", "", "is empty"),
