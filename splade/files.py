@@ -2,6 +2,7 @@
 
 import os
 import uuid
+from collections.abc import Iterable
 from pathlib import Path
 
 
@@ -22,6 +23,22 @@ def write_bytes(path: Path, content: bytes) -> Path:
         work.unlink(missing_ok=True)
     flush_folder(path.parent)
     return path
+
+
+def require_writable_target(path: Path, reads: Iterable[Path] = ()) -> None:
+    """Refuse a place where no file can be written, or where one of those lies that the work `reads`.
+
+    For the start of long work, which would otherwise learn it at its end.
+    """
+    if path.is_dir():
+        raise ValueError(f"cannot write to {path}: it is a folder; give the file to write in it as --out")
+    if path.exists() and any(one.exists() and path.samefile(one) for one in reads):
+        raise ValueError(f"cannot write to {path}: it is read, and would be lost; give another file as --out")
+    nearest = next(folder for folder in path.absolute().parents if folder.exists())
+    if not nearest.is_dir():
+        raise ValueError(f"cannot write to {path}: {nearest} is a file, not a folder; give another place as --out")
+    if not os.access(nearest, os.W_OK):
+        raise PermissionError(f"cannot write to {path}: {nearest} may only be read; give another place as --out")
 
 
 def read_written(path: Path, kind: str, remedy: str) -> str:

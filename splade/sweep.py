@@ -1,19 +1,21 @@
 """The frontier of an experiment: one point per value of a key, with its accuracy, active words and name scores.
 
 1. Every value is written into the settings and checked, before anything is trained.
-2. Each point is the experiment in a folder of its own (`words-20`), so an interrupted sweep goes on where it stopped.
+2. Each point is the experiment in a folder of its own (`words-20`), so an interrupted sweep goes on where it stopped,
+   and a resumed one keeps the points that are finished.
 3. After every point the frontier so far is written: `frontier.csv` and `frontier.svg`.
 """
 
 import csv
 import io
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import NamedTuple
 
 from splade.config.schema import ExperimentConfig
-from splade.files import write_text
+from splade.files import read_written, write_text
 from splade.pipelines.measuring import is_begun, measure_run
 from splade.pipelines.scoring import read_decisions
 from splade.pipelines.variants import with_changes
@@ -21,7 +23,7 @@ from splade.pipelines.yardsticks import measured_baselines, read_baselines
 from splade.report.frontier import Frontier, FrontierPoint, frontier_svg
 from splade.report.run_figures import RunFigures
 from splade.runs import Watchers, seed_folders
-from splade.training.run_folder import BASELINES, DECISIONS
+from splade.training.run_folder import BASELINES, DECISIONS, RESULTS
 from splade.training.settings import TrainingConfig
 
 ACTIVE_WORDS = "training.active_target"
@@ -62,14 +64,13 @@ def plan(config: ExperimentConfig, key: str, values: Sequence[Number]) -> list[P
             f"{ACTIVE_WORDS} changes nothing in this experiment (recipe {config.recipe}): it has no count constraint, "
             "no calibrated start and no term that aims at a number of words. Sweep another key with --set"
         )
-    name = "words" if key == ACTIVE_WORDS else key
     place = Path(config.output_dir)
     return [
         Planned(
             value,
             with_changes(config, {key: value}).model_copy(
                 update={
-                    "output_dir": str(place / f"{name}-{value}"),
+                    "output_dir": str(place / f"{_prefix(key)}{value}"),
                     "experiment_name": f"{config.experiment_name}, {key} {value}",
                 }
             ),
@@ -95,19 +96,25 @@ def run_sweep(
     device: str = "auto",
     watchers: Watchers = Watchers(),
 ) -> Frontier:
-    """Train and measure a point per value, and write the frontier to `output_dir`.
+    """Train and measure a point per value, and write the frontier to `output_dir`, in the order of the values.
 
-    On `resume` nothing that is finished is done again.
+    On `resume` nothing that is finished is done again, and finished points stay, also those of other values.
     """
     points, place = plan(config, key, values), Path(config.output_dir)
-    _require_room(place, points, resume=resume)
+    _require_room(place, key, points, resume=resume)
+    if resume:
+        # Those first, as reading them takes no time: what is written from then on has them all.
+        finished = _finished_values(place, key)
+        points = plan(config, key, [*finished, *(value for value in values if value not in finished)])
     yardsticks = _yardsticks(config, device, watchers, is_wanted=with_baselines, resume=resume)
     frontier = Frontier(config.experiment_name, key, (), {})
+    measured: list[tuple[Planned, FrontierPoint]] = []
     for number, point in enumerate(points, start=1):
         watchers.on_note(f"point {number} of {len(points)}: {key} {point.value}, in {point.folder}")
         figures = measure_run(point.config, names_texts, device, watchers)
-        found = (*frontier.points, FrontierPoint(value=point.value, **asdict(figures)))
-        frontier = replace(frontier, points=found, yardsticks=_comparable(yardsticks, points[:number], found))
+        measured.append((point, FrontierPoint(value=point.value, **asdict(figures))))
+        found = sorted((one for _, one in measured), key=lambda one: one.value)
+        frontier = replace(frontier, points=tuple(found), yardsticks=_comparable(yardsticks, measured))
         write_text(place / TABLE, frontier_csv(frontier))
         write_text(place / PICTURE, frontier_svg(frontier))
     if yardsticks and not frontier.yardsticks:
@@ -125,14 +132,52 @@ def frontier_csv(frontier: Frontier) -> str:
     return file.getvalue()
 
 
-def _require_room(place: Path, points: Sequence[Planned], *, resume: bool) -> None:
+def _prefix(key: str) -> str:
+    """How the folders of a key's points begin."""
+    return f"{'words' if key == ACTIVE_WORDS else key}-"
+
+
+def _finished_values(place: Path, key: str) -> list[Number]:
+    """Values of the key whose runs in the folder are finished, in order."""
+    prefix = _prefix(key)
+    named = (path.parent.name for path in place.glob(f"*/{RESULTS}"))
+    found = (_number(name.removeprefix(prefix)) for name in named if name.startswith(prefix))
+    return sorted(value for value in found if value is not None)
+
+
+def _number(text: str) -> Number | None:
+    """The number that is written so in a folder's name; None where it is something else, such as `list` or `020`."""
+    for kind in (int, float):
+        try:
+            value = kind(text)
+        except ValueError:
+            continue
+        if math.isfinite(value) and str(value) == text:
+            return value
+    return None
+
+
+def _require_room(place: Path, key: str, points: Sequence[Planned], *, resume: bool) -> None:
     """Refuse to mix with another sweep, and to resume what was never begun."""
+    if (swept := _swept_key(place / TABLE)) not in (None, key):
+        raise ValueError(
+            f"{place / TABLE} is of a sweep over {swept}, not over {key}; choose another folder with --out, or sweep "
+            f"{swept} here"
+        )
     begun = [point.folder for point in points if is_begun(point.config)]
     left = [*begun, *(path for path in (place / TABLE,) if path.is_file())]
     if left and not resume:
         raise ValueError(f"{left[0]} is there already; go on with --resume, or choose another folder with --out")
     if resume and not left and not (place / BASELINES).is_file():
         raise ValueError(f"there is no sweep to resume in {place}; start it without --resume")
+
+
+def _swept_key(table: Path) -> str | None:
+    """The key that a frontier's table is about; None where there is no table, or none of a sweep."""
+    if not table.is_file():
+        return None
+    text = read_written(table, "table of a sweep", "choose another folder with --out")
+    return next(csv.DictReader(io.StringIO(text)), {}).get("key")
 
 
 def _yardsticks(
@@ -150,14 +195,12 @@ def _yardsticks(
     return Yardsticks(found["test_texts"], found.get("test_digest"), accuracy)
 
 
-def _comparable(
-    yardsticks: Yardsticks | None, planned: Sequence[Planned], points: Sequence[FrontierPoint]
-) -> dict[str, float]:
+def _comparable(yardsticks: Yardsticks | None, measured: Sequence[tuple[Planned, FrontierPoint]]) -> dict[str, float]:
     """Accuracies of the yardsticks, if they were measured on the test texts of all the points."""
     if yardsticks is None:
         return {}
-    pairs = zip(planned, points, strict=True)
-    return yardsticks.accuracy if all(_is_on(yardsticks, one.config, point.texts) for one, point in pairs) else {}
+    are_on = all(_is_on(yardsticks, one.config, point.texts) for one, point in measured)
+    return yardsticks.accuracy if are_on else {}
 
 
 def _is_on(yardsticks: Yardsticks, config: ExperimentConfig, texts: int) -> bool:

@@ -96,6 +96,47 @@ def test_an_interrupted_sweep_goes_on_where_it_stopped(config, work, tmp_path):
     assert [row["value"] for row in rows_of(tmp_path / "out")] == ["20", "40", "60"]
 
 
+def test_values_added_on_resume_stand_beside_the_earlier_points_in_order(config, work, tmp_path):
+    place = tmp_path / "out"
+    run_sweep(config, ACTIVE_WORDS, (40, 20), device="cpu")
+    assert [row["value"] for row in rows_of(place)] == ["20", "40"], "trained as given, shown in order"
+    before, work.done = rows_of(place), []
+    for other in ("words-list", "words-020", "words-nan", f"{WORDS_PER_TOKEN}-8"):
+        (place / other).mkdir()
+        (place / other / RESULTS).write_text("{}")
+    frontier = run_sweep(config, ACTIVE_WORDS, (30,), device="cpu", resume=True)
+    assert [one for one in work.done if "names" not in one] == ["trained words-30"]
+    assert [point.value for point in frontier.points] == [20, 30, 40]
+    first, added, last = rows_of(place)
+    assert (added["value"], [first, last]) == ("30", before)
+    assert all(f">{value}</text>" in (place / "frontier.svg").read_text() for value in (20, 30, 40))
+
+
+def test_an_addition_that_is_interrupted_leaves_the_earlier_points_drawn(config, work, tmp_path):
+    run_sweep(config, ACTIVE_WORDS, (20, 40), device="cpu")
+    work.interrupt_at = "words-10"
+    with pytest.raises(Interrupted):
+        run_sweep(config, ACTIVE_WORDS, (10,), device="cpu", resume=True)
+    assert [row["value"] for row in rows_of(tmp_path / "out")] == ["20", "40"]
+
+
+def test_points_that_are_fractions_are_kept_too(config, work, tmp_path):
+    for value, resume in ((0.5, False), (1e-05, True), (2, True)):
+        run_sweep(config, "training.head_rate", (value,), device="cpu", resume=resume)
+    assert [row["value"] for row in rows_of(tmp_path / "out")] == ["1e-05", "0.5", "2"]
+    assert len(work.done) == 6, "each trained and named once"
+
+
+@pytest.mark.parametrize("resume", [True, False])
+def test_another_key_than_the_folder_was_swept_with_is_refused(config, work, tmp_path, resume):
+    run_sweep(config, ACTIVE_WORDS, (20,), device="cpu")
+    before, work.done = rows_of(tmp_path / "out"), []
+    message = rf"frontier\.csv is of a sweep over {ACTIVE_WORDS}, not over {WORDS_PER_TOKEN}; choose another folder"
+    with pytest.raises(ValueError, match=message):
+        run_sweep(config, WORDS_PER_TOKEN, (8,), device="cpu", resume=resume)
+    assert (work.done, rows_of(tmp_path / "out")) == ([], before)
+
+
 def test_names_are_measured_again_only_on_more_texts(config, work):
     for texts in (10, 10, 20, 10, 60, 80):
         run_sweep(config, ACTIVE_WORDS, (20,), names_texts=texts, device="cpu", resume="trained words-20" in work.done)

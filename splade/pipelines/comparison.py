@@ -1,10 +1,12 @@
 """Several experiments, trained and measured one after the other, and set side by side.
 
-1. Each runs in a folder of its own, so an interrupted comparison goes on where it stopped.
-2. Where all are tested on the same texts, each is paired with the first, text by text; yardsticks too.
-3. After every experiment the comparison so far is written: `results.json` and `report.html`.
+1. The data of all is read once, before anything is trained: what cannot be read is told at once.
+2. Each runs in a folder of its own, so an interrupted comparison goes on where it stopped.
+3. Where all are tested on the same texts, each is paired with the first, text by text; yardsticks too.
+4. After every experiment the comparison so far is written: `results.json` and `report.html`.
 """
 
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from typing import Any
 import yaml
 
 from splade.config.schema import ExperimentConfig
+from splade.pipelines.inputs import load_data
 from splade.pipelines.measuring import is_begun, measure_run
 from splade.pipelines.pairing import holm, paired_difference
 from splade.pipelines.scoring import read_decisions
@@ -42,14 +45,22 @@ def run_comparison(
     if (Path(study.config.output_dir) / MODEL).exists():
         raise ValueError(f"{study.config.output_dir} holds the run of one experiment; choose another folder with --out")
     with RunFolder.open(study.config.output_dir, settings, resume=resume) as folder:
-        # On resume there may be more of them than before.
-        folder.write_text(CONFIG, yaml.safe_dump(settings, sort_keys=False, allow_unicode=True))
         try:
+            _require_data(study.variants)
+            # On resume there may be more of them than before.
+            folder.write_text(CONFIG, yaml.safe_dump(settings, sort_keys=False, allow_unicode=True))
             return _run(study, title, folder, names_texts, device, watchers, with_baselines=with_baselines)
         except BaseException:
             if not any(is_begun(variant.config) for variant in study.variants):
                 folder.withdraw()
             raise
+
+
+def _require_data(variants: Sequence[Variant]) -> None:
+    """Refuse data that cannot be read, each set once; that of a finished run is no longer needed."""
+    missing = [one.config for one in variants if not (Path(one.config.output_dir) / RESULTS).is_file()]
+    for config in {one.data.model_dump_json(): one for one in missing}.values():
+        load_data(config, config.evaluation.seeds[0])
 
 
 def _run(

@@ -15,6 +15,7 @@ import yaml
 
 from splade.config.load import parse_config
 from splade.config.schema import ExperimentConfig
+from splade.data.table import SUFFIXES
 from splade.files import read_written
 from splade.strict_yaml import parse_yaml
 from splade.suggest import did_you_mean
@@ -165,8 +166,11 @@ class _ExperimentFile:
 
 
 def _folder_name(name: str, source: str) -> str:
-    """A name as a folder; that of a file is its stem. Example: `data/My reviews.csv -> My-reviews`"""
-    plain = re.sub(r"[^\w.+-]+", "-", Path(name).stem if "/" in name else name).strip("-.")
+    """A name as a folder; that of a data file is its stem. Example: `data/My reviews.csv -> My-reviews`"""
+    path = Path(name.removesuffix(".gz"))
+    # `exponent 1.5` has a suffix too, but is no file.
+    own = path.stem if path.suffix.lower() in SUFFIXES else Path(name).name if "/" in name else name
+    plain = re.sub(r"[^\w.+-]+", "-", own).strip("-.")
     if not plain:
         raise ValueError(f"{name!r} cannot name a folder; use letters and digits ({source})")
     return plain

@@ -48,6 +48,7 @@ def evaluate(
     from splade.evaluation.names import measure_names
     from splade.evaluation.suite import EvaluationSettings
     from splade.evaluation.suite import evaluate as measure
+    from splade.files import require_writable_target
     from splade.models.persistence import from_pretrained
     from splade.pipelines.evaluating import TEST
     from splade.pipelines.inputs import draw
@@ -56,6 +57,8 @@ def evaluate(
     from splade.report.terminal import figures_table, name_figures
     from splade.training.run_folder import CONFIG, EVALUATION, OTHER_EVALUATIONS, write_json
 
+    if out is not None:
+        require_writable_target(out, reads=[Path(data).expanduser()])
     chosen = resolve_device(device)
     loaded = from_pretrained(model).to(chosen)
     folder, columns = model.resolve().parent, Columns(text_column, label_column, is_labelled=True)
@@ -64,6 +67,9 @@ def evaluate(
         console.print(Text(note, style="dim"))
     if unseen.warning:
         console.print(Text(shown(unseen.warning), style="bold yellow"), soft_wrap=True)
+    is_other = (folder / CONFIG).is_file() and unseen.tested is None
+    target = out or folder / (OTHER_EVALUATIONS.replace("*", Path(data).stem) if is_other else EVALUATION)
+    require_writable_target(target)
     settings, about = EvaluationSettings(seed=seed), {"model": str(model), "data": data}
     if unseen.tested:
         settings = replace(settings, circuit_fraction=unseen.tested.mechanistic.circuit_fraction)
@@ -78,9 +84,7 @@ def evaluate(
     console.print(evaluation_view(found))
     if names_texts:
         console.print(figures_table(*name_figures("model", found[NAMED])))
-    is_other = (folder / CONFIG).is_file() and unseen.tested is None
-    name = OTHER_EVALUATIONS.replace("*", Path(data).stem) if is_other else EVALUATION
-    written = write_json(out or folder / name, found)
+    written = write_json(target, found)
     console.print(Text(shown(f"written to {written}"), style="dim"), soft_wrap=True)
 
 

@@ -54,12 +54,14 @@ def write_report(
     run: Path, out: Path | None = None, texts: int = 8, on_step: "OnStep | None" = None
 ) -> tuple[Path, "Sequence[str]"]:
     """Write a run's page, by default into its folder; where it is, and what it could not show, in sentences."""
-    from splade.files import write_text
+    from splade.files import require_writable_target, write_text
     from splade.progress import silent
     from splade.report.page import page_html
     from splade.scripts.ner_report import is_tagging_run, write_tagging_report
-    from splade.training.run_folder import REPORT
+    from splade.training.run_folder import CONFIG, ENVIRONMENT, HISTORY, MEASURED, REPORT, RESULTS
 
+    if out is not None:
+        require_writable_target(out, reads=[run / name for name in (CONFIG, ENVIRONMENT, HISTORY, RESULTS, *MEASURED)])
     if is_tagging_run(run):
         return write_tagging_report(run, out, texts, on_step or silent)
     place = out or run / REPORT
@@ -128,9 +130,8 @@ def _read_by_model(files: "RunFiles", texts: int, on_step: "OnStep") -> dict[str
     """The words of each class and some texts explained; nothing where the model or its data cannot be had."""
     from splade.config.load import load_config
     from splade.evaluation.survey import survey
-    from splade.models.lexical_sae import CLASSIFY
     from splade.models.persistence import from_pretrained
-    from splade.pipelines import load_data
+    from splade.pipelines import load_data, require_same_labels, require_same_rows
 
     place = files.own / "model"
     if not place.is_dir():
@@ -140,9 +141,8 @@ def _read_by_model(files: "RunFiles", texts: int, on_step: "OnStep") -> dict[str
         config, seed = load_config(files.folder / "resolved_config.yaml"), files.seed()
         dataset = load_data(config, config.evaluation.seeds[0] if seed is None else seed)
         model = from_pretrained(place)
-        names = model.labels[CLASSIFY]
-        if tuple(names) != tuple(dataset.label_names):
-            raise ValueError(f"the data's labels are {', '.join(dataset.label_names)}, the model's {', '.join(names)}")
+        require_same_labels(model, dataset)
+        require_same_rows(files.own, dataset)
     except (ValueError, OSError, RuntimeError) as error:
         files.missing.append(f"There are no words and no texts, as the model or its data cannot be had: {error}")
         return {}

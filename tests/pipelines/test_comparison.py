@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+from splade.pipelines import comparison, load_data
 from splade.pipelines.ablations import term_ablations
 from splade.pipelines.comparison import run_comparison
 from splade.pipelines.variants import load_datasets, load_variants
@@ -15,6 +16,19 @@ MORE = "variants: {less: {training.active_target: 20}, more: {training.active_ta
 @pytest.fixture
 def work(monkeypatch):
     return Work(monkeypatch)
+
+
+@pytest.fixture(autouse=True)
+def data_read(monkeypatch) -> list[str]:
+    """Names of the data sets that are read before training, those of this package's tests from their files."""
+    read = []
+
+    def load(config, seed):
+        read.append(config.data.dataset_name)
+        return load_data(config, seed) if read[-1].endswith(".csv") else None
+
+    monkeypatch.setattr(comparison, "load_data", load)
+    return read
 
 
 @pytest.fixture
@@ -160,3 +174,31 @@ def test_data_sets_stand_side_by_side_unpaired(study, tmp_path):
     page = (tmp_path / "out" / "report.html").read_text()
     assert "test texts" in page
     assert "against sst2" not in page
+
+
+def reviews(path):
+    path.write_text("text,label\n" + "".join(f"film {i},{('good', 'bad')[i % 2]}\n" for i in range(40)))
+    return path
+
+
+def test_data_that_cannot_be_read_is_told_before_anything_is_trained(study, work, tmp_path):
+    first, missing = reviews(tmp_path / "a.csv"), tmp_path / "missing.csv"
+    several = f"datasets: ['{first}', '{missing}']\n"
+    with pytest.raises(FileNotFoundError, match=r"no file or folder .*missing\.csv"):
+        run_comparison(study(several), "data sets", device="cpu")
+    assert work.done == []
+    assert not (tmp_path / "out" / "resolved_config.yaml").exists(), "the same command may be given again"
+    missing.write_text("text,label\nonly one,good\n")
+    with pytest.raises(ValueError, match=r"missing\.csv"):
+        run_comparison(study(several), "data sets", device="cpu")
+    reviews(missing)
+    found = run_comparison(study(several), "data sets", device="cpu")
+    assert [run.name for run in found.runs] == [str(first), str(missing)]
+
+
+def test_data_is_read_once_beforehand_and_not_for_what_is_finished(study, work, data_read):
+    run_comparison(study(), "parts", device="cpu")
+    assert len(data_read) == 1, "three variants share it"
+    run_comparison(study(), "parts", device="cpu", resume=True)
+    assert len(data_read) == 1
+    assert [one for one in work.done if "names" not in one] == ["trained base", "trained less", "trained more"]

@@ -156,15 +156,37 @@ def test_each_data_set_is_an_experiment_with_what_is_particular_to_it(written):
 
 
 @pytest.mark.parametrize(
+    ("name", "folder"),
+    [
+        ("a.csv", "a"),
+        ("data/a.tsv", "a"),
+        ("My reviews.JSONL", "My-reviews"),
+        ("a.v2.csv.gz", "a.v2"),
+        ("data/films-1.5", "films-1.5"),
+        ("sst2", "sst2"),
+    ],
+)
+def test_a_data_file_has_a_folder_of_its_stem_wherever_it_lies(written, name, folder):
+    (variant,) = load_datasets(written(f"datasets: ['{name}']\n"), out="there").variants
+    assert variant.config.output_dir == f"there/{folder}"
+
+
+def test_a_dot_in_a_variants_name_is_no_ending(written):
+    _, configs = variants_of(written("variants: {exponent 1.5: {}, exponent 1.7: {}}\n"))
+    assert [config.output_dir for config in configs.values()] == ["out/base", "out/exponent-1.5", "out/exponent-1.7"]
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("", "names no data sets; list them"),
         ("datasets: [sst2]\nvariants: {sst: {}}", "variants.sst is no data set of .*did you mean 'sst2'"),
         ("datasets: [sst2, sst2]", "datasets .*names sst2 twice"),
         ("datasets: [a/x.csv, b/x.csv]", "would share a folder"),
+        ("datasets: [x.csv, x.tsv]", "would share a folder"),
         ("datasets: [sst2]\nvariants: {sst2: {output_dir: there}}", "output_dir is for the file as a whole"),
     ],
-    ids=["none", "variant", "twice", "folder", "output"],
+    ids=["none", "variant", "twice", "folder", "ending", "output"],
 )
 def test_slips_with_data_sets_are_told(written, text, message):
     with pytest.raises(ValueError, match=message):

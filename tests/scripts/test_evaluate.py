@@ -136,9 +136,8 @@ def test_data_that_changed_or_is_gone_since_training_is_told(trained, reviews):
     decisions = {"test_digest": "another", "is_correct": "", "texts": ""}
     (model.parent / "decisions.json").write_text(json.dumps(decisions))
     changed = unseen(trained, data)
-    assert (
-        f"not known which of these texts the model was trained on: its run's data cannot be had ({data} has changed"
-        in (changed.warning)
+    assert f"which of these texts the model was trained on: its run's data cannot be had ({data.name} has changed" in (
+        changed.warning
     )
     assert changed.tested is None, "so the run's own evaluation stays"
     data.unlink()
@@ -158,6 +157,32 @@ def test_data_that_changed_or_is_gone_since_training_is_told(trained, reviews):
 def test_slips_are_told_in_a_sentence(run, folder, tmp_path, rows, arguments, message):
     with pytest.raises(ValueError, match=message):
         run(folder, write(tmp_path / "texts.csv", rows), *arguments)
+
+
+@pytest.mark.parametrize(
+    ("out", "message"),
+    [
+        ("somedir", "somedir: it is a folder"),
+        ("my reviews.csv/x.json", r"my reviews\.csv is a file, not a folder"),
+        ("my reviews.csv", "it is read, and would be lost"),
+    ],
+    ids=["folder", "in a file", "input"],
+)
+def test_a_place_where_nothing_can_be_written_is_told_before_the_model_is_read(run, reviews, tmp_path, out, message):
+    (tmp_path / "somedir").mkdir()
+    before = reviews.read_bytes()
+    with pytest.raises(ValueError, match=message):
+        run(tmp_path / "no model", reviews, "--out", tmp_path / out)
+    assert reviews.read_bytes() == before
+
+
+def test_a_folder_in_the_usual_place_is_told_before_anything_is_measured(run, trained, monkeypatch):
+    model, data = trained
+    (model.parent / "evaluation.json").unlink()
+    (model.parent / "evaluation.json").mkdir()
+    monkeypatch.setattr("splade.evaluation.suite.evaluate", lambda *_: pytest.fail("measured in vain"))
+    with pytest.raises(ValueError, match=r"evaluation\.json: it is a folder; give the file to write in it as --out"):
+        run(model, data)
 
 
 def test_no_file_is_told(run, folder):

@@ -64,6 +64,23 @@ def test_the_same_run_gives_the_same_report(finished, tmp_path):
     assert pages[0].read_bytes() == pages[1].read_bytes()
 
 
+@pytest.mark.parametrize(
+    ("out", "message"),
+    [
+        (".", "it is a folder"),
+        ("results.json/page.html", r"results\.json is a file, not a folder"),
+        ("results.json", "it is read, and would be lost"),
+    ],
+    ids=["folder", "in a file", "of the run"],
+)
+def test_a_place_where_no_page_can_be_written_is_told_before_it_is_made(finished, monkeypatch, out, message):
+    before = (finished / "results.json").read_bytes()
+    monkeypatch.setattr(script, "run_page", lambda *_: pytest.fail("made in vain"))
+    with pytest.raises(ValueError, match=message):
+        run(finished, "--out", finished / out)
+    assert (finished / "results.json").read_bytes() == before
+
+
 def test_what_a_run_lacks_is_said(bare):
     output = run(bare)
     page = (bare / "report.html").read_text()
@@ -107,7 +124,15 @@ def test_labels_that_are_not_the_models_are_said(finished):
     data = finished.parent / "texts.csv"
     data.write_text(data.read_text().replace("neutral", "odd"))
     run(finished)
-    assert "the data&#39;s labels are negative, odd, positive" in (finished / "report.html").read_text()
+    assert "the labels of texts.csv are negative, odd, positive" in (finished / "report.html").read_text()
+
+
+def test_texts_that_the_model_may_have_learned_from_are_not_shown(finished):
+    write(finished, "decisions.json", {"test_digest": "of other texts", "is_correct": "1", "texts": ""})
+    run(finished)
+    page = (finished / "report.html").read_text()
+    assert "has changed since the run" in page
+    assert "<article>" not in page
 
 
 def test_rows_are_drawn_with_the_seed_of_the_run(finished, monkeypatch):
