@@ -21,6 +21,8 @@ from splade.evaluation.text_sample import TextSample, join_codes
 
 REFERENCE = "Gao et al. 2024, arXiv:2406.04093"
 NEWTON_STEPS, HALVINGS = 30, 30
+CONVERGED, ROUNDING = 1e-9, 1e-12
+"""A step so small ends the search; a loss that rises by so little has not risen."""
 RIDGE = 1e-2
 """Per text of a half: keeps the probe of a word that separates perfectly at a finite slope."""
 FEWEST_TEXTS = 20
@@ -114,16 +116,16 @@ def fit_word_probes(code: SparseCode, positive: Bool[Tensor, " N"]) -> tuple[Flo
         down_slope = (h_bias * g_slope - h_both * g_bias) / determinant
         # A full step overshoots where a probe is nearly certain, the further the stronger its word: each word's own
         # is halved until its loss does not rise.
+        if max(down_bias.abs().max(), down_slope.abs().max()) < CONVERGED:
+            break
         length = torch.ones_like(slope)
+        tried = penalised(slope - down_slope, bias - down_bias)
         for _ in range(HALVINGS):
-            tried = penalised(slope - length * down_slope, bias - length * down_bias)
-            is_worse = ~(tried <= loss)
-            if not is_worse.any():
+            if (tried <= loss + ROUNDING).all():
                 break
-            length = length.where(~is_worse, length / 2)
-        length = length.where(~is_worse, 0.0)
-        slope, bias = slope - length * down_slope, bias - length * down_bias
-        loss = tried.where(~is_worse, loss)
+            length = length.where(tried <= loss + ROUNDING, length / 2)
+            tried = penalised(slope - length * down_slope, bias - length * down_bias)
+        slope, bias, loss = slope - length * down_slope, bias - length * down_bias, tried
     return slope, bias
 
 
