@@ -133,7 +133,7 @@ def test_a_few_warm_up_steps_give_their_mean_and_say_so(caplog):
 
 
 def test_no_warm_up_step_is_refused_unless_tau_is_given():
-    with pytest.raises(ValueError, match=r"raise training\.warmup_fraction, or set tau_ce"):
+    with pytest.raises(ValueError, match=r"raise training\.warmup_fraction, or training\.max_epochs .*, or set tau_ce"):
         controller(tau=None).finish_warmup()
     assert controller(tau=0.7).tau == 0.7
     assert controller(tau=None).finish_warmup(ce_level=0.3) == 0.3
