@@ -114,10 +114,10 @@ def fit_word_probes(code: SparseCode, positive: Bool[Tensor, " N"]) -> tuple[Flo
         determinant = h_bias * h_slope - h_both.square()
         down_bias = (h_slope * g_bias - h_both * g_slope) / determinant
         down_slope = (h_bias * g_slope - h_both * g_bias) / determinant
-        # A full step overshoots where a probe is nearly certain, the further the stronger its word: each word's own
-        # is halved until its loss does not rise.
         if max(down_bias.abs().max(), down_slope.abs().max()) < CONVERGED:
             break
+        # A full step overshoots where a probe is nearly certain, the further the stronger its word: each word's own
+        # is halved until its loss does not rise.
         length = torch.ones_like(slope)
         tried = penalised(slope - down_slope, bias - down_bias)
         for _ in range(HALVINGS):
