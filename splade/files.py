@@ -25,20 +25,20 @@ def write_bytes(path: Path, content: bytes) -> Path:
     return path
 
 
-def require_writable_target(path: Path, reads: Iterable[Path] = ()) -> None:
+def require_writable_target(path: Path, reads: Iterable[Path] = (), option: str = "--out") -> None:
     """Refuse a place where no file can be written, or where one of those lies that the work `reads`.
 
-    For the start of long work, which would otherwise learn it at its end.
+    For the start of long work, which would otherwise learn it at its end. `option` is how the place was given.
     """
     if path.is_dir():
-        raise ValueError(f"cannot write to {path}: it is a folder; give the file to write in it as --out")
+        raise ValueError(f"cannot write to {path}: it is a folder; give the file to write in it as {option}")
     if path.exists() and any(one.exists() and path.samefile(one) for one in reads):
-        raise ValueError(f"cannot write to {path}: it is read, and would be lost; give another file as --out")
+        raise ValueError(f"cannot write to {path}: it is read, and would be lost; give another file as {option}")
     nearest = next(folder for folder in path.absolute().parents if folder.exists())
     if not nearest.is_dir():
-        raise ValueError(f"cannot write to {path}: {nearest} is a file, not a folder; give another place as --out")
+        raise ValueError(f"cannot write to {path}: {nearest} is a file, not a folder; give another place as {option}")
     if not os.access(nearest, os.W_OK):
-        raise PermissionError(f"cannot write to {path}: {nearest} may only be read; give another place as --out")
+        raise PermissionError(f"cannot write to {path}: {nearest} may only be read; give another place as {option}")
 
 
 def read_written(path: Path, kind: str, remedy: str) -> str:

@@ -116,6 +116,15 @@ def test_explain_writes_a_page(run, saved, csv, tmp_path):
     assert "leave out --windows and --json" in " ".join(error.split())
 
 
+def test_explain_refuses_a_place_for_its_page_before_it_loads_a_model(run, csv, tmp_path):
+    kept = csv.read_text()
+    for page, said in ((tmp_path, "it is a folder; give the file to write in it as --html"), (csv, "would be lost")):
+        code, _, error = run("explain", str(tmp_path / "no model"), "--file", str(csv), "--html", str(page))
+        assert code == 1
+        assert said in " ".join(error.split())
+    assert csv.read_text() == kept
+
+
 def test_explain_reads_long_texts_in_windows(run, saved):
     code, output, _ = run("explain", saved, "a good film " * 60, "--windows", "--json")
     assert code == 0

@@ -55,7 +55,7 @@ def arena_summary(found: Data) -> list[str]:
     """What was measured and whether the checks hold, in sentences."""
     checks, prediction = found["checks"], found["prediction_milliseconds"]
     lines = [
-        f"{found['texts']} texts; explainers that draw were asked with {found['seeds']} seeds. "
+        f"{found['texts']} texts; explainers that draw were asked with {_seeds(found['seeds'])}. "
         f"Predicting takes {prediction['mean']:.0f} ms of processor time.",
         f"Check: exact leave-one-out is {_first(checks['leave_one_out_is_first'])} on single removals.",
         f"Check: there, random is {_last(checks['random_is_last'])}.",
@@ -144,6 +144,10 @@ def _comprehensiveness(scores: Data) -> float | None:
 
 def _shown(name: str) -> str:
     return name.replace("_", " ")
+
+
+def _seeds(count: int) -> str:
+    return "one seed" if count == 1 else f"{count} seeds"
 
 
 def _first(holds: bool) -> str:

@@ -7,7 +7,8 @@ from splade.circuits.geco import FEASIBLE_WITHIN
 
 NAME = "cross-entropy kept"
 REMEDY = (
-    "Raise training.controller.tau_ce, train longer (training.max_epochs), "
+    "Raise training.controller.tau_ce (training.short_first takes it from short texts, which are easier), "
+    "train longer (training.max_epochs), "
     "or keep the cross-entropy of a training.target_accuracy within reach"
 )
 

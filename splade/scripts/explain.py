@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 from rich.console import Console
 
+from splade.files import require_writable_target
 from splade.scripts.console import console
 from splade.scripts.given_texts import read_texts
 from splade.scripts.report import write_explanations
@@ -67,6 +68,8 @@ def explain(
     """
     if html is not None and (windows or as_json):
         raise ValueError("--html writes one page of whole texts; leave out --windows and --json")
+    if html is not None:
+        require_writable_target(html, reads=[file] if file else [], option="--html")
     given = _texts(texts, file, text_column)
     show = _show_json if as_json else _panel_with(top)
     loaded = _loaded(model)

@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from splade.files import require_writable_target
 from splade.scripts.console import console, errors_as_sentences
 from splade.scripts.corpus import progress_beside
 
@@ -61,6 +62,8 @@ def tag(
         raise ValueError(f"--contrast {contrast!r} asks why not that tag, of a word: name it with --why")
     if to is not None and flip is None:
         raise ValueError(f"--to {to!r} asks what would make a word that tag: name the word with --flip")
+    if html is not None:
+        require_writable_target(html, reads=[file] if file else [], option="--html")
     loaded = _loaded(model, topk)
     from splade.inference.tagging import tag as tag_texts
     from splade.progress import silent

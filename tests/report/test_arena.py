@@ -89,6 +89,11 @@ def test_a_check_that_fails_is_said():
     assert "Left out: 2 texts" in good
 
 
+@pytest.mark.parametrize(("seeds", "said"), [(1, "asked with one seed."), (3, "asked with 3 seeds.")])
+def test_seeds_are_counted_as_people_count(seeds, said):
+    assert said in arena_summary(FOUND | {"seeds": seeds})[0]
+
+
 def test_the_terminal_shows_names_and_reasons_as_they_are():
     page = io.StringIO()
     Console(file=page, width=250).print(tables_view(arena_page("A run", FOUND)))

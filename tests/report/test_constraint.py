@@ -26,7 +26,12 @@ def test_a_constraint_that_was_broken_is_said_with_reason_and_remedy():
     assert (name, value) == ("cross-entropy kept", "no")
     assert why.startswith("validation 0.900, tau 0.400: no epoch after the warm-up came to 1.05 tau or less")
     assert "lambda ended at 148." in why
-    for remedy in ("training.controller.tau_ce", "training.max_epochs", "training.target_accuracy"):
+    for remedy in (
+        "training.controller.tau_ce",
+        "training.short_first",
+        "training.max_epochs",
+        "training.target_accuracy",
+    ):
         assert remedy in why
     older = {name: value for name, value in BROKEN.items() if name != "lambda"}
     assert constraint_rows(older)[0][2].startswith("validation 0.900, tau 0.400: no epoch")

@@ -285,6 +285,12 @@ def test_tag_says_why_and_writes_a_page(saved, capsys, tmp_path):
     assert 'class="entity' in page
 
 
+def test_tag_refuses_a_place_for_its_page_before_it_loads_a_model(place, tmp_path):
+    for page, said in ((tmp_path, "folder; give the file to write in it as --html"), (place / "test.txt", "be lost")):
+        with pytest.raises(ValueError, match=said):
+            tag_command.tag(tmp_path / "no model", file=place / "test.txt", html=page)
+
+
 def test_tag_finds_what_a_tag_hangs_on(saved, capsys):
     tag_command.tag(saved, [TEXT], as_json=True, flip="muslim")
     sentence, found = map(json.loads, capsys.readouterr().out.strip().splitlines())

@@ -47,7 +47,9 @@ class Figures:
         return self.means.ratio(_key(name, top), _key(name, bottom))
 
     def difference(self, name: str, control: str, figure: str, *, of_shares: bool = False) -> Interval:
-        """How much one explainer is above another, paired by text."""
+        """How much one explainer is above another, paired by text; nobody is above itself, without any doubt."""
+        if name == control:
+            return Interval(0.0, None, None, self.mean(name, figure).count)
         return self.means.difference(_key(name, figure), _key(control, figure), of_shares=of_shares)
 
     def between_seeds(self, name: str, figure: str) -> Interval | None:
