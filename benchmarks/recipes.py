@@ -1,4 +1,4 @@
-"""The recipes side by side on 20,000 rows of SST-2: `python -m benchmarks.recipes FOLDER [RECIPE ...]`.
+"""The recipes side by side on 20,000 rows of SST-2: `python -m benchmarks.recipes FOLDER [RECIPE ...] [--seed N]`.
 
 Each is trained twice, as it is and with nothing asked of circuits (`objective.terms` empty). Then every term of the
 recipe is measured on the validation texts of both models, with trackers that saw the same training texts by lot, beside
@@ -6,8 +6,8 @@ accuracy, active words, the cross-entropy that was to be kept, and the names. Wh
 again.
 """
 
+import argparse
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -33,17 +33,30 @@ TRACKED_BATCHES = 64
 
 
 def main() -> None:
-    place, *named = sys.argv[1:]
-    recipes = named or RECIPES
-    configs = {recipe: load_config(EXPERIMENTS / f"sst2_{recipe}.yaml") for recipe in recipes}
+    asked = _arguments()
+    configs = {
+        recipe: _with_seed(load_config(EXPERIMENTS / f"sst2_{recipe}.yaml"), asked.seed) for recipe in asked.recipe
+    }
     rows = []
     for name, vary in (("as it is", lambda training: training), ("nothing asked", _nothing_asked)):
         for recipe, config in configs.items():
-            folder = Path(place) / name.replace(" ", "-") / recipe
+            folder = asked.folder / name.replace(" ", "-") / recipe
             varied = config.model_copy(update={"training": vary(config.training), "output_dir": str(folder)})
             rows.append({"recipe": recipe, "terms": name, **measure(varied, asked=config.training)})
             print(json.dumps(rows[-1]), flush=True)
-            write_json(Path(place) / "recipes.json", rows)
+            write_json(asked.folder / "recipes.json", rows)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="The recipes side by side on 20,000 rows of SST-2.")
+    parser.add_argument("folder", type=Path, help="models and recipes.json go there; another folder for another seed")
+    parser.add_argument("recipe", nargs="*", default=RECIPES, help="by default all five")
+    parser.add_argument("--seed", type=int, default=0, help="of the rows, of the order and of the head's first weights")
+    return parser.parse_args()
+
+
+def _with_seed(config: ExperimentConfig, seed: int) -> ExperimentConfig:
+    return config.model_copy(update={"evaluation": config.evaluation.model_copy(update={"seeds": (seed,)})})
 
 
 def _nothing_asked(training: TrainingConfig) -> TrainingConfig:
