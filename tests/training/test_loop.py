@@ -1,10 +1,12 @@
 import json
+import random
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
+from splade.circuits.terms import FrequencyPenalty
 from splade.data.batches import tokenise
 from splade.models.config import ModelConfig
 from splade.models.layers.virtual_expander import VirtualExpander
@@ -16,7 +18,7 @@ from splade.training.settings import TrainingConfig
 from splade.training.stopping import EpochScores, Selection
 from splade.training.tasks import IGNORED, Documents, Positions
 from tests import tiny
-from tests.tiny import BAD, GOOD
+from tests.tiny import BAD, GOOD, WORDS
 
 TEXTS, LABELS = (GOOD + BAD) * 4, ([0] * 4 + [2] * 4) * 4
 GOLDEN = Path(__file__).parent / "golden_curves.json"
@@ -51,9 +53,24 @@ def assert_bitwise_equal(ours, theirs):
     assert [name for name in ours if not torch.equal(ours[name], theirs[name])] == []
 
 
+def sharpened(name):
+    """Settings that leave nothing of a recipe at rest in twelve steps: no lambda at its floor, no silent frequency."""
+    training = recipe_by_name(name).training
+    terms = tuple(
+        term.model_copy(update={"quiet_steps": 0, "least_frequency": 0.5})
+        if isinstance(term, FrequencyPenalty.Config)
+        else term
+        for term in training.objective.terms
+    )
+    return {
+        "controller": training.controller.model_copy(update={"tau_ce": 0.7}),
+        "objective": training.objective.model_copy(update={"terms": terms}),
+    }
+
+
 def curve(name):
     records = []
-    trainer = recipe_trainer(name, Callbacks(on_record=records.append))
+    trainer = recipe_trainer(name, Callbacks(on_record=records.append), **sharpened(name))
     trainer.run()
     steps = [record for record in records if "step" in record]
     return [{key: round(value, 5) for key, value in step.items() if isinstance(value, float)} for step in steps]
@@ -67,6 +84,8 @@ def test_recipe_follows_its_golden_curve(name):
     assert len(found) == len(golden) == 12
     for ours, theirs in zip(found, golden, strict=True):
         assert ours == pytest.approx(theirs, rel=2e-2, abs=2e-3)
+    for figure in golden[-1].keys() - {"mu"}:
+        assert len({step[figure] for step in golden if figure in step}) > 1, f"{figure} never moves in the curve"
 
 
 @pytest.mark.parametrize("name", list(RECIPES))
@@ -82,6 +101,19 @@ def test_recipe_learns_and_asks_for_circuits_after_the_warm_up(name):
     assert terms <= steps[trainer.warmup_steps].keys()
     assert trainer.geco.tau is not None
     assert len([r for r in records if r.get("event") == "validation"]) == trainer.epoch
+
+
+def test_progress_shows_terms_words_and_lambda():
+    steps = []
+    trainer = recipe_trainer("cis", Callbacks(on_step=steps.append))
+    trainer.run()
+    told = [step for step in steps if step.task.startswith("training")]
+    assert [step.done for step in told] == list(range(1, 13))
+    terms = {term.kind for term in trainer.settings.objective.terms}
+    for i, step in enumerate(told):
+        asked = terms | {"λ"} if i >= trainer.warmup_steps else set()
+        assert set(step.figures) == {"loss", "active words"} | asked
+        assert ("circuits" in step.task) == bool(asked)
 
 
 def test_a_run_takes_short_texts_first_where_it_is_asked_to(monkeypatch):
@@ -319,6 +351,7 @@ PER_SAMPLE = {
     "cis": ("completeness_ce", "hoyer"),
     "lexical_sae": ("completeness_ce", "l1_l0"),
     "transcoder": ("completeness_ce", "gate_l0"),
+    "cajt": ("completeness_kl", "gate_l0"),
 }
 
 
@@ -349,7 +382,7 @@ def test_accumulated_gradients_equal_those_of_the_whole_batch(name):
         kept.append({name: p.grad.clone() for name, p in trainer.model.named_parameters() if p.grad is not None})
     for other in kept[1:]:
         for name, grad in kept[0].items():
-            torch.testing.assert_close(other[name], grad, atol=1e-6, rtol=1e-4)
+            torch.testing.assert_close(other[name], grad, atol=1e-6, rtol=0)
 
 
 def dropouts(model):
@@ -483,7 +516,7 @@ def test_pieces_of_tagged_texts_add_up_to_the_batch_and_may_be_empty():
         trainer.micro.run(list(range(4)), lambda p, _, t=trainer: t._backward(p, 6), trainer.optimiser.zero_grad)
         kept.append({name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None})
     for name, grad in kept[0].items():
-        torch.testing.assert_close(kept[1][name], grad, atol=1e-6, rtol=1e-4)
+        torch.testing.assert_close(kept[1][name], grad, atol=1e-6, rtol=0)
 
 
 def scores(epoch, ce, circuit, constrained=True, feasible=True):
@@ -522,16 +555,26 @@ def test_patience_ends_a_run_but_not_in_the_warm_up():
     assert selection.is_over
 
 
+OPINIONS = (("good", "great", "wonderful"), ("bad", "awful", "terrible", "boring"))
+
+
+def opinions(count, seed):
+    """Texts of drawn words, each with one that tells its label."""
+    chance = random.Random(seed)
+    others = [word for word in WORDS if word.isalpha() and not any(word in told for told in OPINIONS)]
+    texts = [[*chance.choices(others, k=chance.randint(2, 8)), chance.choice(OPINIONS[i % 2])] for i in range(count)]
+    return [" ".join(chance.sample(words, len(words))) for words in texts], [2 * (i % 2) for i in range(count)]
+
+
 @pytest.mark.slow
 def test_active_counts_do_not_depend_on_the_batch_size():
     found = []
     for size in (8, 32, 128):
         model = recipe_model("anchored")
-        update = {"max_epochs": 30, "batch_size": size, "learning_rate": 3e-4 * (size / 8) ** 0.5, "active_target": 6.0}
+        update = {"max_epochs": 10, "batch_size": size, "learning_rate": 3e-4 * (size / 8) ** 0.5, "active_target": 6.0}
         settings = recipe_by_name("anchored").training.model_copy(update=update)
-        found.append(
-            Trainer(model, documents(model, TEXTS * 8, LABELS * 8), documents(model), settings).run().active_words
-        )
+        train, validation = documents(model, *opinions(512, seed=1)), documents(model, *opinions(256, seed=2))
+        found.append(Trainer(model, train, validation, settings).run().active_words)
     assert max(found) - min(found) <= 0.05 * max(found), found
 
 

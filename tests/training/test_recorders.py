@@ -55,3 +55,11 @@ def test_without_tensorboard_there_is_the_history_alone(tmp_path, monkeypatch):
             tell(record, [1])
         assert folder.read_history()[0]["ce"] == 0.9
         assert not folder.tensorboard.exists()
+
+
+def test_the_real_tensorboard_reads_what_was_drawn(tmp_path):
+    accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    with RunFolder.open(tmp_path, {}) as folder, recorder(folder) as record:
+        tell(record, LOSSES)
+    events = accumulator.EventAccumulator(str(tmp_path / "tensorboard")).Reload()
+    assert {point.step: pytest.approx(point.value) for point in events.Scalars("training/ce")} == LOSSES
