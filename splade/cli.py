@@ -7,7 +7,7 @@ import typer
 
 import splade
 from splade.scripts.certify import certify
-from splade.scripts.console import console, errors_as_sentences
+from splade.scripts.console import console, errors_as_sentences, expand_home
 from splade.scripts.edit import edit
 from splade.scripts.evaluate import evaluate
 from splade.scripts.explain import explain, flip, why_not
@@ -108,6 +108,7 @@ app.command()(fit_lexical_head)
 
 def main() -> None:
     """Run the command line."""
+    expand_home()
     with errors_as_sentences():
         app()
 

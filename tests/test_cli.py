@@ -116,6 +116,16 @@ def test_explain_writes_a_page(run, saved, csv, tmp_path):
     assert "leave out --windows and --json" in " ".join(error.split())
 
 
+def test_home_is_home_after_an_equals_sign_too(run, saved, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    assert run("explain", saved, "a film", "--html=~/why.html")[0] == 0
+    assert (tmp_path / "home" / "why.html").exists()
+    assert not (tmp_path / "~").exists()
+    # A text stays as it was given.
+    assert json.loads(run("explain", saved, "a=~/film", "--json")[1])["text"] == "a=~/film"
+
+
 def test_explain_refuses_a_place_for_its_page_before_it_loads_a_model(run, csv, tmp_path):
     kept = csv.read_text()
     for page, said in ((tmp_path, "it is a folder; give the file to write in it as --html"), (csv, "would be lost")):

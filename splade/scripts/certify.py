@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from splade.scripts.console import console, errors_as_sentences
+from splade.scripts.console import console, run_command
 from splade.scripts.corpus import File, LabelColumn, Named, TextColumn, progress_beside
 
 
@@ -53,5 +53,4 @@ def _refuse_inside_a_model(out: Path, *folders: Path) -> None:
 
 
 if __name__ == "__main__":
-    with errors_as_sentences():
-        typer.run(certify)
+    run_command(certify)

@@ -1,9 +1,11 @@
 """What every command shares: where it prints, and how it fails."""
 
+import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+import typer
 from rich.console import Console
 from rich.text import Text
 
@@ -24,3 +26,20 @@ def errors_as_sentences() -> Iterator[None]:
 
         Console(stderr=True).print(Text.assemble(("error: ", "bold red"), shown(str(error))))
         sys.exit(1)
+
+
+def run_command(command: Callable[..., None]) -> None:
+    """What a script does when it is called by its name: read the command line, and run one command."""
+    expand_home()
+    with errors_as_sentences():
+        typer.run(command)
+
+
+def expand_home() -> None:
+    """Have `--out=~/x` mean what `--out ~/x` does. Shells expand the second alone; a folder named "~" is a trap."""
+    sys.argv[1:] = [_with_home(argument) for argument in sys.argv[1:]]
+
+
+def _with_home(argument: str) -> str:
+    option, equals, value = argument.partition("=")
+    return f"{option}={os.path.expanduser(value)}" if equals and option.startswith("--") else argument

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from splade.scripts.console import console, errors_as_sentences
+from splade.scripts.console import console, run_command
 
 
 def edit(
@@ -37,5 +37,4 @@ def edit(
 
 
 if __name__ == "__main__":
-    with errors_as_sentences():
-        typer.run(edit)
+    run_command(edit)

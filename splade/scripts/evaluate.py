@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from splade.scripts.console import console, errors_as_sentences
+from splade.scripts.console import console, run_command
 from splade.scripts.corpus import Columns, LabelColumn, TextColumn, progress_beside
 from splade.scripts.unseen_texts import unseen_texts
 
@@ -89,5 +89,4 @@ def evaluate(
 
 
 if __name__ == "__main__":
-    with errors_as_sentences():
-        typer.run(evaluate)
+    run_command(evaluate)

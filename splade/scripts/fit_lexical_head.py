@@ -13,6 +13,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from rich.table import Table
 
 from splade.models.bundled import DEFAULT_BACKBONE
+from splade.scripts.console import run_command
 from splade.training.lexical_settings import LexicalHeadSettings
 
 DEFAULTS = LexicalHeadSettings()
@@ -176,4 +177,4 @@ def _show(card: dict[str, Any], console: Console) -> None:
 
 
 if __name__ == "__main__":
-    typer.run(fit_lexical_head)
+    run_command(fit_lexical_head)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from splade.scripts.console import console, errors_as_sentences
+from splade.scripts.console import console, run_command
 from splade.scripts.corpus import Columns, File, LabelColumn, Named, TextColumn, load_corpus, progress_beside
 
 Labelled = Annotated[
@@ -91,5 +91,4 @@ def diff(
 
 
 if __name__ == "__main__":
-    with errors_as_sentences():
-        typer.run(lexicon)
+    run_command(lexicon)

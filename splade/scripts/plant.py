@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from splade.scripts.console import console, errors_as_sentences
+from splade.scripts.console import console, run_command
 
 if TYPE_CHECKING:  # imported late, so that --help does not wait for torch
     from splade.data import TextDataset
@@ -60,5 +60,4 @@ def write_corpus(dataset: "TextDataset", folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    with errors_as_sentences():
-        typer.run(plant)
+    run_command(plant)

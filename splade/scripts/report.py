@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from splade.scripts.console import console, errors_as_sentences
+from splade.scripts.console import console, run_command
 
 if TYPE_CHECKING:  # imported late, so that --help does not wait for torch
     from splade.data import TextSplit
@@ -187,5 +187,4 @@ def choose_rows(are_wrong: "Sequence[bool]", wanted: int) -> list[int]:
 
 
 if __name__ == "__main__":
-    with errors_as_sentences():
-        typer.run(report)
+    run_command(report)

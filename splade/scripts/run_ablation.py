@@ -3,10 +3,8 @@
 The same as `lexical-sae ablation`.
 """
 
-import typer
-
 from splade.scripts.comparing import Config, Device, NamesTexts, Out, Resume, compare_and_show
-from splade.scripts.console import errors_as_sentences
+from splade.scripts.console import run_command
 
 
 def ablation(
@@ -27,5 +25,4 @@ def ablation(
 
 
 if __name__ == "__main__":
-    with errors_as_sentences():
-        typer.run(ablation)
+    run_command(ablation)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from splade.scripts.console import console, errors_as_sentences
+from splade.scripts.console import console, run_command
 
 if TYPE_CHECKING:  # imported late, so that --help does not wait for torch
     from splade.config.schema import ExperimentConfig
@@ -70,5 +70,4 @@ def compare(
 
 
 if __name__ == "__main__":
-    with errors_as_sentences():
-        typer.run(baselines)
+    run_command(baselines)

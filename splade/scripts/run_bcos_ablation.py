@@ -3,10 +3,8 @@
 The same as `lexical-sae bcos-ablation`.
 """
 
-import typer
-
 from splade.scripts.comparing import Config, Device, NamesTexts, Out, Resume, compare_and_show
-from splade.scripts.console import errors_as_sentences
+from splade.scripts.console import run_command
 
 
 def bcos_ablation(
@@ -24,5 +22,4 @@ def bcos_ablation(
 
 
 if __name__ == "__main__":
-    with errors_as_sentences():
-        typer.run(bcos_ablation)
+    run_command(bcos_ablation)

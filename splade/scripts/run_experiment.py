@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from splade.scripts.console import console, errors_as_sentences
+from splade.scripts.console import console, run_command
 from splade.scripts.watching import watching
 
 if TYPE_CHECKING:  # imported late, so that --help does not wait for torch
@@ -148,5 +148,4 @@ def _next_steps(out: Path) -> Text:
 
 
 if __name__ == "__main__":
-    with errors_as_sentences():
-        typer.run(train)
+    run_command(train)

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from splade.scripts.console import console, errors_as_sentences
+from splade.scripts.console import console, run_command
 
 RESULTS, PAGE = "long_context.json", "long_context.html"
 
@@ -57,5 +57,4 @@ def _lengths(listed: str) -> tuple[int, ...]:
 
 
 if __name__ == "__main__":
-    with errors_as_sentences():
-        typer.run(long_context)
+    run_command(long_context)

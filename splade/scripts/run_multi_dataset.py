@@ -3,10 +3,8 @@
 The same as `lexical-sae multi-dataset`.
 """
 
-import typer
-
 from splade.scripts.comparing import Config, Device, NamesTexts, Out, Resume, compare_and_show
-from splade.scripts.console import errors_as_sentences
+from splade.scripts.console import run_command
 
 
 def multi_dataset(
@@ -22,5 +20,4 @@ def multi_dataset(
 
 
 if __name__ == "__main__":
-    with errors_as_sentences():
-        typer.run(multi_dataset)
+    run_command(multi_dataset)

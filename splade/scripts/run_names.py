@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from splade.scripts.console import console, errors_as_sentences
+from splade.scripts.console import console, run_command
 
 
 def names(
@@ -42,5 +42,4 @@ def names(
 
 
 if __name__ == "__main__":
-    with errors_as_sentences():
-        typer.run(names)
+    run_command(names)

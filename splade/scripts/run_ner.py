@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from splade.scripts.console import console, errors_as_sentences
+from splade.scripts.console import console, run_command
 from splade.scripts.watching import watching
 
 if TYPE_CHECKING:  # imported late, so that --help does not wait for torch
@@ -100,5 +100,4 @@ def _compare(config: "ExperimentConfig", device: str, rates: tuple[float, ...]) 
 
 
 if __name__ == "__main__":
-    with errors_as_sentences():
-        typer.run(ner)
+    run_command(ner)

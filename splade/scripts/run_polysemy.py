@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from splade.scripts.console import console, errors_as_sentences
+from splade.scripts.console import console, run_command
 
 RESULTS, PAGE = "polysemy.json", "polysemy.html"
 
@@ -55,5 +55,4 @@ def polysemy(
 
 
 if __name__ == "__main__":
-    with errors_as_sentences():
-        typer.run(polysemy)
+    run_command(polysemy)

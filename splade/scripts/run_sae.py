@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from splade.scripts.console import console, errors_as_sentences
+from splade.scripts.console import console, run_command
 
 
 def sae(
@@ -48,5 +48,4 @@ def sae(
 
 
 if __name__ == "__main__":
-    with errors_as_sentences():
-        typer.run(sae)
+    run_command(sae)

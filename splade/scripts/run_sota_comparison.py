@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from splade.scripts.comparing import Config, Device, NamesTexts, Out, Resume, compare_and_show
-from splade.scripts.console import errors_as_sentences
+from splade.scripts.console import run_command
 
 
 def sota_comparison(
@@ -31,5 +31,4 @@ def sota_comparison(
 
 
 if __name__ == "__main__":
-    with errors_as_sentences():
-        typer.run(sota_comparison)
+    run_command(sota_comparison)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from splade.scripts.console import console, errors_as_sentences
+from splade.scripts.console import console, run_command
 
 if TYPE_CHECKING:  # imported late, so that --help does not wait for torch
     from splade.surgery import OtherTexts
@@ -98,5 +98,4 @@ def _other_texts(path: Path, positive: Sequence[str], most: int, seed: int) -> "
 
 
 if __name__ == "__main__":
-    with errors_as_sentences():
-        typer.run(surgery)
+    run_command(surgery)

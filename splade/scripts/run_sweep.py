@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from splade.scripts.console import console, errors_as_sentences
+from splade.scripts.console import console, run_command
 from splade.scripts.watching import watching
 
 
@@ -90,5 +90,4 @@ def _number(word: str, key: str) -> int | float:
 
 
 if __name__ == "__main__":
-    with errors_as_sentences():
-        typer.run(sweep)
+    run_command(sweep)

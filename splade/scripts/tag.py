@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from splade.files import require_writable_target
-from splade.scripts.console import console, errors_as_sentences
+from splade.scripts.console import console, run_command
 from splade.scripts.corpus import progress_beside
 
 if TYPE_CHECKING:  # imported late, so that --help does not wait for torch
@@ -177,5 +177,4 @@ def _find_flip(
 
 
 if __name__ == "__main__":
-    with errors_as_sentences():
-        typer.run(tag)
+    run_command(tag)

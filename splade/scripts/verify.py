@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from splade.scripts.console import console, errors_as_sentences
+from splade.scripts.console import console, run_command
 from splade.scripts.corpus import File, LabelColumn, Named, TextColumn, progress_beside
 
 if TYPE_CHECKING:  # imported late, so that --help does not wait for torch
@@ -70,5 +70,4 @@ def _effect_to_check(claimed: "Certificate", file: Path | None, data: str | None
 
 
 if __name__ == "__main__":
-    with errors_as_sentences():
-        typer.run(verify)
+    run_command(verify)
