@@ -566,15 +566,21 @@ def opinions(count, seed):
     return [" ".join(chance.sample(words, len(words))) for words in texts], [2 * (i % 2) for i in range(count)]
 
 
+def active_words(batch_size, seed):
+    """Of validation texts at the end of a run; batches of 128 still make more than a hundred steps."""
+    torch.manual_seed(seed)
+    model = recipe_model("anchored")
+    rate = 3e-4 * (batch_size / 8) ** 0.5
+    update = {"max_epochs": 20, "batch_size": batch_size, "learning_rate": rate, "active_target": 6.0}
+    settings = recipe_by_name("anchored").training.model_copy(update=update)
+    train, validation = documents(model, *opinions(768, seed=1)), documents(model, *opinions(256, seed=2))
+    return Trainer(model, train, validation, settings, seed=seed).run().active_words
+
+
 @pytest.mark.slow
 def test_active_counts_do_not_depend_on_the_batch_size():
-    found = []
-    for size in (8, 32, 128):
-        model = recipe_model("anchored")
-        update = {"max_epochs": 10, "batch_size": size, "learning_rate": 3e-4 * (size / 8) ** 0.5, "active_target": 6.0}
-        settings = recipe_by_name("anchored").training.model_copy(update=update)
-        train, validation = documents(model, *opinions(512, seed=1)), documents(model, *opinions(256, seed=2))
-        found.append(Trainer(model, train, validation, settings).run().active_words)
+    """Means of three seeds: those of one differ by up to a twentieth without any reason but chance."""
+    found = [sum(active_words(size, seed) for seed in range(3)) / 3 for size in (8, 32, 128)]
     assert max(found) - min(found) <= 0.05 * max(found), found
 
 
