@@ -7,10 +7,10 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from splade.report.interval_text import NOT_MEASURED, is_missing, number_text, share_text
 from splade.report.tables import FigureTable, TablesPage
 
 Data = Mapping[str, Any]
-NOT_MEASURED = "–"
 LIMITS = (
     "On single removals the exact effect is first by definition; it checks the ground and wins nothing. Every other "
     "place is as found.",
@@ -78,7 +78,13 @@ _ERASED = ("comprehensiveness", "over seeds", "sufficiency (low is good)", "flip
 
 def _removal_row(name: str, scores: Data) -> tuple[str, ...]:
     ranks = [_number(scores[key]) for key in ("spearman", "kendall")]
-    return (_shown(name), *ranks, _share(scores["error"]), _share(scores["top_word"]), *_erased(scores["erasure"]))
+    return (
+        _shown(name),
+        *ranks,
+        share_text(scores["error"]),
+        share_text(scores["top_word"]),
+        *_erased(scores["erasure"]),
+    )
 
 
 def _deletion_row(name: str, scores: Data) -> tuple[str, ...]:
@@ -90,7 +96,7 @@ def _erased(erasure: Data) -> tuple[str, ...]:
         _number(erasure["comprehensiveness"]),
         _reach(erasure["between_seeds"]),
         _number(erasure["sufficiency"]),
-        _share(erasure["flips"]),
+        share_text(erasure["flips"]),
     )
 
 
@@ -119,7 +125,7 @@ def _cost_row(found: Data, name: str) -> tuple[str, ...]:
     return (
         _shown(name),
         f"{cost['milliseconds']['mean']:.1f}",
-        NOT_MEASURED if _is_missing(megabytes) else f"{megabytes:.0f}",
+        NOT_MEASURED if is_missing(megabytes) else f"{megabytes:.0f}",
         found["explainers"][name]["about"],
     )
 
@@ -159,19 +165,7 @@ def _last(holds: bool) -> str:
 
 
 def _number(interval: Data) -> str:
-    return _written(interval, lambda value: f"{value:.3f}")
-
-
-def _share(interval: Data) -> str:
-    return _written(interval, lambda value: f"{value:.1%}")
-
-
-def _written(interval: Data, write: Callable[[float], str]) -> str:
-    """The mean with its interval in brackets."""
-    mean, low, high = interval["mean"], interval["low"], interval["high"]
-    if _is_missing(mean):
-        return NOT_MEASURED
-    return write(mean) if low is None else f"{write(mean)} ({write(low)} to {write(high)})"
+    return number_text(interval, 3)
 
 
 def _reach(interval: Data | None) -> str:
@@ -179,7 +173,3 @@ def _reach(interval: Data | None) -> str:
     if interval is None or interval["low"] is None:
         return NOT_MEASURED
     return f"{interval['low']:.3f} to {interval['high']:.3f}"
-
-
-def _is_missing(value: float | None) -> bool:
-    return value is None or math.isnan(value)

@@ -1,11 +1,12 @@
 """A study of a removal for people: the table of methods, and the page around it. Plain data in, nothing computed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Group
 
+from splade.report.interval_text import number_text, share_text
 from splade.report.leakage_plot import leakage_svg, leakage_told
 from splade.report.page import html_document
 from splade.report.picture import Picture
@@ -13,7 +14,6 @@ from splade.report.tables import FigureTable, TablesPage, tables_view
 
 Data = Mapping[str, Any]
 COLUMNS = ("removal", "worst FPR gap", "accuracy", "concept read", "swap: change", "swap: other label", "changed")
-NOT_MEASURED = "–"
 LIMITS = (
     "Zeroing closes a dimension, exactly and for every text; the encoder still reads the word, and other words may say "
     "what it said. The concept is gone only as far as the probes fail, and a probe that fails proves nothing about "
@@ -97,36 +97,20 @@ def _group_rows(methods: Data) -> list[tuple[str, ...]]:
 
 def _measures(found: Data) -> tuple[str, ...]:
     leakage, swap = found.get("leakage"), found.get("swap")
-    read = NOT_MEASURED if leakage is None else f"{leakage['accuracy']:.1%} {_ends(leakage, percent=True)}"
+    read = None if leakage is None else {**leakage, "mean": leakage["accuracy"]}
     return (
         _plain(found["audit"]["worst_fpr_gap"]),
-        _percent(found["audit"]["accuracy"]),
-        read,
-        NOT_MEASURED if swap is None else _plain(swap["change"]),
-        NOT_MEASURED if swap is None else _percent(swap["flipped"]),
+        share_text(found["audit"]["accuracy"]),
+        share_text(read),
+        _plain(swap and swap["change"]),
+        share_text(swap and swap["flipped"]),
         f"{found['changed']:.1%}",
     )
 
 
 def _pair(found: Data) -> str:
-    return f"gap {_plain(found['gap'])}, accuracy {_percent(found['accuracy'])}"
+    return f"gap {_plain(found['gap'])}, accuracy {share_text(found['accuracy'])}"
 
 
 def _plain(interval: Data | None) -> str:
-    if interval is None or interval["mean"] is None:
-        return NOT_MEASURED
-    return f"{interval['mean']:.3f} {_ends(interval, percent=False)}".strip()
-
-
-def _percent(interval: Data) -> str:
-    if interval["mean"] is None:
-        return NOT_MEASURED
-    return f"{interval['mean']:.1%} {_ends(interval, percent=True)}".strip()
-
-
-def _ends(interval: Data, *, percent: bool) -> str:
-    if interval["low"] is None or interval["high"] is None:
-        return ""
-    ends: Sequence[float] = (interval["low"], interval["high"])
-    low, high = (f"{end:.1%}" if percent else f"{end:.3f}" for end in ends)
-    return f"({low} to {high})"
+    return number_text(interval, 3)
