@@ -22,7 +22,7 @@ from splade.pipelines.variants import with_changes
 from splade.pipelines.yardsticks import measured_baselines, read_baselines
 from splade.report.frontier import Frontier, FrontierPoint, frontier_svg
 from splade.report.run_figures import RunFigures
-from splade.runs import Watchers, seed_folders
+from splade.runs import Watchers, require_one_experiment, seed_folders
 from splade.training.run_folder import BASELINES, DECISIONS, RESULTS
 from splade.training.settings import TrainingConfig
 
@@ -100,6 +100,7 @@ def run_sweep(
 
     On `resume` nothing that is finished is done again, and finished points stay, also those of other values.
     """
+    require_one_experiment(config)
     points, place = plan(config, key, values), Path(config.output_dir)
     _require_room(place, key, points, resume=resume)
     if resume:

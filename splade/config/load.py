@@ -92,6 +92,20 @@ def _without_empty_sections(raw: Mapping[str, Any]) -> Section:
     return said
 
 
+def written_out(key: str, value: Any) -> tuple[str, Any]:
+    """A key with dots that may be a short name, as the setting it stands for.
+
+    Example: `("seed", 3)` -> `("evaluation.seeds", [3])`
+    """
+    match key:
+        case "seed":
+            return "evaluation.seeds", [value]
+        case "training.pooling":
+            return "model.pool", value
+        case _:
+            return key, value
+
+
 def _write_out_short_names(raw: Section) -> Section:
     """Replace short names by the fields they stand for."""
     raw = dict(raw)

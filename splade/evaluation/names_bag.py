@@ -14,7 +14,7 @@ from splade.progress import OnStep, Step, silent
 
 
 class NoWords(ValueError):
-    """There is no word whose name could be tried."""
+    """There is no word whose name could be tried, or none to compare it with."""
 
 
 class BagOfWords:
@@ -25,7 +25,7 @@ class BagOfWords:
 
     def __init__(self, texts: Sequence[str], labels: Sequence[int]) -> None:
         if len(set(labels)) < 2:
-            raise ValueError(f"a bag of words needs texts of two classes or more, got labels {sorted(set(labels))}")
+            raise NoWords(f"a bag of words needs texts of two classes or more, got labels {sorted(set(labels))}")
         if not any(map(_words, texts)):
             raise NoWords(f"none of {len(texts)} texts has a word of letters or digits, so no name can be tried")
         self.vectorizer = TfidfVectorizer(analyzer=_words, norm=None)  # pyright: ignore[reportArgumentType]

@@ -8,8 +8,9 @@ from splade.config.schema import ExperimentConfig
 from splade.device import resolve_device
 from splade.evaluation.suite import EvaluationSettings, evaluate
 from splade.models.persistence import from_pretrained
-from splade.pipelines.inputs import draw, load_data
+from splade.pipelines.inputs import draw, load_data, require_same_labels
 from splade.pipelines.sae_comparison import RESULTS, compare_with_saes, write_comparison
+from splade.pipelines.scoring import require_same_rows
 from splade.runs import Watchers, seed_folders
 from splade.training.posthoc_sae import SAESettings
 from splade.training.run_folder import EVALUATION, MODEL, write_json
@@ -36,6 +37,8 @@ def _of_run(config: ExperimentConfig, seed: int, folder: Path, device: str, watc
         return saved
     model = from_pretrained(folder / MODEL).to(resolve_device(device))
     dataset = load_data(config, seed)
+    require_same_labels(model, dataset)
+    require_same_rows(folder, dataset)
     on_step = watchers.until_interrupted("evaluating; the training is complete")
     if wants_saes:
         write_comparison(compare_with_saes(model, dataset, SAESettings(seed=seed), on_step=on_step), folder)

@@ -22,9 +22,9 @@ from splade.pipelines.inputs import documents, load_data
 from splade.pipelines.naming import name_runs
 from splade.pipelines.over_seeds import with_measurements
 from splade.pipelines.sae_comparison import RESULTS as SAE_RESULTS
-from splade.pipelines.scoring import Scores, score, write_decisions
-from splade.runs import Watchers, fit, run_seeds
-from splade.training.run_folder import EVALUATION, NAMES, RunFolder
+from splade.pipelines.scoring import Scores, require_same_rows, score, write_decisions
+from splade.runs import Watchers, fit, run_seeds, seed_folders
+from splade.training.run_folder import EVALUATION, NAMES, RESULTS, RunFolder
 from splade.training.stopping import EpochScores
 
 
@@ -63,6 +63,7 @@ def run_experiment(
     """
 
     def run_seed(seed: int, folder: RunFolder) -> dict[str, Any]:
+        _require_data_of_finished(config)
         run = setup_and_train(config, device, watchers, seed=seed, folder=folder)
         save_pretrained(run.model, folder.model)
         write_decisions(folder.path, run.dataset.test, run.scores)
@@ -77,6 +78,14 @@ def run_experiment(
         evaluate_runs(config, device, watchers)
         name_runs(config, device, watchers)
     return with_measurements(config, results)
+
+
+def _require_data_of_finished(config: ExperimentConfig) -> None:
+    """Refuse to train another seed on data that changed since the first: a mean over both would be of neither."""
+    finished = ((seed, folder) for seed, folder in seed_folders(config).items() if (folder / RESULTS).is_file())
+    if found := next(finished, None):
+        seed, folder = found
+        require_same_rows(folder, load_data(config, seed))
 
 
 def setup_and_train(

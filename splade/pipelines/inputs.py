@@ -6,7 +6,6 @@ from collections import Counter
 from pathlib import Path
 
 import torch
-import yaml
 from pydantic import ValidationError
 
 from splade.config.schema import ExperimentConfig
@@ -14,7 +13,7 @@ from splade.data import TextDataset, TextSplit, load_text_dataset
 from splade.data.batches import tokenise
 from splade.data.lots import rows_by_lot
 from splade.models.lexical_sae import CLASSIFY, LexicalSAE
-from splade.training.run_folder import CONFIG, MODEL
+from splade.training.run_folder import CONFIG, MODEL, read_settings
 from splade.training.tasks import Documents
 
 
@@ -75,7 +74,7 @@ def require_same_experiment(config: ExperimentConfig, folder: Path) -> None:
             f"there is no {folder / CONFIG}, so it is not known what the model learned from; copy the whole "
             "folder of the run, or measure the model alone with `lexical-sae evaluate`"
         )
-    saved = yaml.safe_load((folder / CONFIG).read_text(encoding="utf-8"))
+    saved = read_settings(folder)
     try:
         # A setting that is younger than the run has its default there.
         saved = json.loads(ExperimentConfig.model_validate(saved).model_dump_json())

@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from splade.config.load import parse_config
+from splade.config.load import merge, parse_config, written_out
 from splade.config.schema import ExperimentConfig
 from splade.data.table import SUFFIXES
 from splade.files import read_written
@@ -94,14 +94,18 @@ def with_changes(config: ExperimentConfig, changes: Changes, source: str = "the 
     if config.vpe.enabled:
         # The vpe section wrote it, and will again: with the new value, if that is the key.
         settings["model"]["expander"] = None
-    for key, value in changes.items():
-        settings = _changed(settings, key.split("."), value, key)
+    for given, value in changes.items():
+        key, value = written_out(given, value)
+        settings = _changed(settings, key.split("."), value, given)
     return parse_config(yaml.safe_dump(settings, sort_keys=False), source=source)
 
 
 def _changed(section: Any, names: Sequence[str], value: Any, key: str) -> Any:
     if not names:
-        return value
+        return merge({key: section}, {key: value})[key]
+    if names == ["kind"] and isinstance(section, dict):
+        # Fields of another kind would mean nothing to it.
+        return merge({key: section}, {key: {"kind": value}})[key]
     name, *rest = names
     if isinstance(section, list):
         at = _place(section, name, key)

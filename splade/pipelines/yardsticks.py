@@ -27,7 +27,7 @@ from splade.pipelines.inputs import (
 from splade.pipelines.pairing import paired_difference
 from splade.pipelines.scoring import Decisions, require_same_rows, score
 from splade.progress import OnStep, silent
-from splade.runs import Watchers
+from splade.runs import Watchers, require_one_experiment
 from splade.training.baselines import BaselineScores, dense_twin, tfidf_baseline
 from splade.training.fine_tuning import DENSE_RATES, rate_name
 from splade.training.run_folder import BASELINES, write_json
@@ -62,6 +62,7 @@ def run_baselines(
     is finished is written after every seed. Models that were trained with other settings are refused before anything
     is measured.
     """
+    require_one_experiment(config)
     models, rates, kept = _models(config), dense_rates, {} if dense_rates else _twin_of_before(config)
     floors: list[_Run] = []
     twins: list[_Run] = []
@@ -135,6 +136,7 @@ def compare_again(config: ExperimentConfig, device: str = "auto", *, on_step: On
 
     For a model that is new where the test texts are not: no yardstick is trained.
     """
+    require_one_experiment(config)
     path = _file(config)
     if not path.is_file():
         raise ValueError(f"there is no {path} to compare with; measure the yardsticks first")

@@ -36,7 +36,7 @@ class ProgressBars:
         figures = "  ".join(f"{name} {value:.3g}" for name, value in step.figures.items())
         if not self._console.is_terminal:
             # A bar cannot move in a log; a line per tenth tells that the work goes on.
-            if step.done * 10 // step.total > (step.done - 1) * 10 // step.total:
+            if step.total and step.done * 10 // step.total > (step.done - 1) * 10 // step.total:
                 self._console.print(f"{step.task} {step.done}/{step.total}  {figures}", markup=False, highlight=False)
             return
         if step.task not in self._tasks:

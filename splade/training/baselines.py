@@ -39,8 +39,8 @@ class BaselineScores:
 def tfidf_baseline(dataset: TextDataset, on_step: OnStep = silent) -> BaselineScores:
     """Words and word pairs, weighted by rarity, into a logistic regression; its strength chosen on validation."""
     on_step(Step("TF-IDF, counting words", 0, len(STRENGTHS)))
-    vectors = TfidfVectorizer(ngram_range=(1, 2), min_df=2, sublinear_tf=True)
-    train = vectors.fit_transform(dataset.train.texts)
+    vectors = _word_counts(dataset.train.texts)
+    train = vectors.transform(dataset.train.texts)
     validation, test = (vectors.transform(split.texts) for split in (dataset.validation, dataset.test))
     models = {}
     for done, strength in enumerate(STRENGTHS):
@@ -49,6 +49,17 @@ def tfidf_baseline(dataset: TextDataset, on_step: OnStep = silent) -> BaselineSc
     found = {name: float(model.score(validation, dataset.validation.labels)) for name, model in models.items()}
     best = max(found, key=lambda name: found[name])
     return _scores("TF-IDF", models[best].predict(test), dataset.test, best, found)
+
+
+def _word_counts(texts: Sequence[str]) -> TfidfVectorizer:
+    """Words and pairs that two texts have; of texts that share none, those of one."""
+    for least in (2, 1):
+        try:
+            return TfidfVectorizer(ngram_range=(1, 2), min_df=least, sublinear_tf=True).fit(texts)
+        except ValueError:
+            # So it says that nothing is left.
+            continue
+    raise ValueError(f"none of the {len(texts)} training texts has a word of two letters, so TF-IDF has no feature")
 
 
 def dense_twin(

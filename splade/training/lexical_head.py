@@ -3,7 +3,8 @@
 1. The frozen encoder reads pieces of plain text; its states are cached, a bounded number of tokens at a time.
 2. The head learns to name the token at each position: the one that stands there, or, where it was masked, stood there.
    Frequent tokens are thinned out, as in word2vec, so that rare words count.
-3. A share of each whole word's target goes to its neighbours in the embedding, so that related words come next.
+3. A share of the target of each token that is a word goes to its neighbours in the embedding, so that related words
+   come next.
 4. The softmax runs over the batch's own words and a random sample of the others, weighted to stand for all.
 5. The loss on validation documents, over the whole vocabulary, picks the parameters that are kept.
 """

@@ -104,7 +104,7 @@ class LexicalObjective:
         return self.backbone.transform(states.to(self.device).float()[None])[0]
 
     def loss(self, positions: Positions, candidate_count: int, generator: torch.Generator) -> Float[Tensor, ""]:
-        """Cross-entropy with the token's own word and, at unmasked whole words, one neighbour drawn by its share."""
+        """Cross-entropy with the token's own word and, at unmasked words, one neighbour drawn by its share."""
         targets = positions.targets.to(self.device)
         shares = self.neighbours.shares[targets]
         has_neighbours = (shares.sum(1) > 0) & ~positions.is_masked.to(self.device)

@@ -30,7 +30,7 @@ class LexicalHeadSettings(PartConfig):
     frequency_threshold: PositiveFloat = 4e-5
     """A token more frequent than this is used `sqrt(threshold / frequency)` of the time."""
     neighbour_share: float = Field(default=0.2, ge=0, lt=1)
-    """Share of a whole word's target that goes to its nearest words in the embedding."""
+    """Share of the target of a token that is a word, also where it begins a longer one, for its nearest words."""
     neighbours: PositiveInt = 32
     neighbour_temperature: PositiveFloat = 0.1
     """Cosine difference by which a neighbour's part of that share falls by a factor e."""

@@ -86,9 +86,11 @@ class Trainer:
         seed: int = 0,
         callbacks: Callbacks | None = None,
     ) -> None:
-        if not len(train.texts) or not len(validation.texts):
+        labelled = [task.samples(range(len(task.texts))) for task in (train, validation)]
+        if not all(labelled):
             raise ValueError(
-                f"training needs texts, got {len(train.texts)} to learn from and {len(validation.texts)} to validate on"
+                f"training needs labelled texts or words, got {labelled[0]} to learn from and {labelled[1]} to "
+                "validate on"
             )
         self.model, self.train, self.validation = model, train, validation
         self.settings, self.seed, self.callbacks = settings, seed, callbacks or Callbacks()
@@ -154,7 +156,7 @@ class Trainer:
         if settings.calibrated_start is not None:
             chosen = np.random.default_rng(self.seed).permutation(len(self.train.texts))[:CALIBRATION_TEXTS].tolist()
             samples = (self.train.encode(self.model, rows).logits for rows in MicroBatches(32).split(chosen))
-            open_about_each(self.model, samples, round(settings.calibrated_start * settings.active_target))
+            open_about_each(self.model, samples, max(1, round(settings.calibrated_start * settings.active_target)))
             with torch.no_grad():
                 some = self.train.encode(self.model, chosen[:CALMING_TEXTS])
             self.model.head(self.train.head).calm(some.sparse_vector)
@@ -226,7 +228,8 @@ class Trainer:
         self.criterion.objective.end_of_epoch()
 
     def _end_warmup(self) -> None:
-        wanted = self.settings.target_accuracy
+        # A tau that was given needs no validation to be read from.
+        wanted = self.settings.target_accuracy if self.settings.controller.tau_ce is None else None
         if wanted is not None:
             with self.optimiser.averaged_weights():
                 self._score(self.epoch)

@@ -230,10 +230,7 @@ class RunFolder:
             )
 
     def _require_same(self, config: Mapping[str, Any]) -> None:
-        try:
-            saved = yaml.safe_load((self.path / CONFIG).read_text(encoding="utf-8"))
-        except (yaml.YAMLError, UnicodeDecodeError) as error:
-            raise ValueError(f"{self.path / CONFIG} cannot be read ({error}); start in another output_dir") from error
+        saved = read_settings(self.path)
         given = yaml.safe_load(yaml.safe_dump(dict(config)))
         differing = [line for line in _differences(saved, given) if not _may_differ(line.split(":")[0])]
         if differing:
@@ -251,6 +248,16 @@ class RunFolder:
             logger.warning("resumed where not all is as it was, so weights may differ in bits: %s", "; ".join(changed))
 
 
+def read_settings(folder: Path) -> Any:
+    """What `resolved_config.yaml` of a run's folder holds; a damaged one is refused."""
+    try:
+        return yaml.safe_load((folder / CONFIG).read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ValueError(
+            f"{folder / CONFIG} cannot be read ({error}); restore it, or train in another output_dir"
+        ) from error
+
+
 def write_json(path: Path, value: Any) -> Path:
     """Write plain data as strict JSON, whole or not at all; numbers that are none (NaN, infinity) become null."""
     return write_text(path, json.dumps(_strict(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
@@ -265,7 +272,7 @@ def clear_run(path: str | Path, *, only: str) -> None:
     folder = Path(path).expanduser().resolve()
     if not (folder / CONFIG).is_file():
         return
-    saved = yaml.safe_load((folder / CONFIG).read_text(encoding="utf-8"))
+    saved = read_settings(folder)
     if not isinstance(saved, dict) or saved.get("experiment_name") != only:
         return
     lock = _Lock(folder)

@@ -1,5 +1,6 @@
 import json
 import shutil
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -260,3 +261,31 @@ def test_several_experiments_are_refused_where_one_is_expected(tmp_path, setting
     with pytest.raises(ValueError, match=message):
         run_experiment(config, device="cpu")
     assert not (tmp_path / "run").exists()
+
+
+def with_other_rows(config, path):
+    """The settings with a copy of the data, which changed since: half of its rows are gone."""
+    rows = Path(config.data.dataset_name).read_text().splitlines()
+    path.write_text("\n".join([rows[0], *rows[1::2]]) + "\n")
+    return config.model_copy(update={"data": config.data.model_copy(update={"dataset_name": str(path)})})
+
+
+def test_a_model_is_not_evaluated_on_data_that_changed_since_training(finished, measured, tmp_path):
+    with pytest.raises(ValueError, match="has changed since the run in .* was made"):
+        evaluate_runs(with_other_rows(finished, tmp_path / "changed.csv"), "cpu")
+    assert measured == []
+    assert not (tmp_path / "run" / "evaluation.json").exists()
+
+
+def test_another_seed_is_not_trained_on_data_that_changed_since_the_first(trained, tmp_path):
+    data = tmp_path / "reviews.csv"
+    shutil.copy(trained.data.dataset_name, data)
+    config = with_evaluation(trained, seeds=(0, 1), after_training=False)
+    own = trained.data.model_copy(update={"dataset_name": str(data)})
+    config = config.model_copy(update={"data": own, "output_dir": str(tmp_path / "run")})
+    run_experiment(config, device="cpu")
+    shutil.rmtree(tmp_path / "run" / "seed-1")
+    with_other_rows(config, data)
+    with pytest.raises(ValueError, match="has changed since the run in .*seed-0 was made"):
+        run_experiment(config, resume=True, device="cpu")
+    assert not (tmp_path / "run" / "seed-1" / "resolved_config.yaml").exists()

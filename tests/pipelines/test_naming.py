@@ -1,5 +1,7 @@
 from types import SimpleNamespace
 
+import pytest
+
 from splade.config.load import build_config
 from splade.data import TextDataset, TextSplit
 from splade.evaluation.names_bag import BagOfWords
@@ -37,6 +39,11 @@ def test_a_run_without_a_word_is_complete_and_says_that_names_are_not_measured(m
     config = build_config({"output_dir": str(tmp_path)})
     assert naming.name_runs(config, watchers=Watchers(on_note=said.append)) == {}
     assert said == ["names are not measured: none of 2 texts has a word of letters or digits, so no name can be tried"]
+
+
+def test_a_run_on_one_class_is_complete_too():
+    with pytest.raises(naming.NoWords, match="two classes or more, got labels .1."):
+        naming.BagOfWords(["a lovely film"], [1])
 
 
 def test_names_are_tried_on_test_texts_and_the_ceiling_learns_from_train_texts(monkeypatch, tmp_path):

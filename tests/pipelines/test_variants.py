@@ -43,6 +43,21 @@ def test_parts_of_a_list_have_names_and_go_with_null():
     assert replaced.training.objective.terms[0].weight == 0.5
 
 
+def test_short_names_are_changed_as_what_they_stand_for():
+    config = build_config({})
+    assert with_changes(config, {"training.pooling": "attention"}).model.pool.kind == "attention"
+    assert with_changes(config, {"seed": 7}).evaluation.seeds == (7,)
+
+
+def test_another_kind_leaves_the_fields_of_the_first_behind_and_the_same_keeps_them():
+    config = build_config({"recipe": "cajt", "training": {"optimiser": {"kind": "adamw", "weight_decay": 0.5}}})
+    assert config.model.gate.kind != "drelu"
+    assert with_changes(config, {"model.gate.kind": "drelu"}).model.gate.kind == "drelu"
+    assert with_changes(config, {"model.gate.kind": config.model.gate.kind}) == config
+    optimiser = with_changes(config, {"training.optimiser": {"kind": "adamw", "ema": 0.9}}).training.optimiser
+    assert (optimiser.ema, optimiser.weight_decay) == (0.9, 0.5)
+
+
 def test_sense_slots_follow_the_vpe_section():
     config = build_config({"vpe": {"enabled": True, "token_ids": [2000], "num_senses": 2}})
     assert with_changes(config, {"vpe.num_senses": 5}).model.expander.num_senses == 5

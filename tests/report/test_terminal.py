@@ -22,6 +22,13 @@ def test_progress_in_a_log_says_something_every_tenth():
     assert len([line for line in lines if "/100" in line]) >= 10
 
 
+def test_work_of_no_steps_is_no_error_in_a_log():
+    console = Console(file=io.StringIO(), force_terminal=False)
+    with ProgressBars(console) as bars:
+        bars(Step("reading edited texts", 0, 0))
+    assert "reading edited texts" not in console.file.getvalue()
+
+
 def test_shown_keeps_letters_of_any_script():
     assert shown("größe 漢字 مرحبا") == "größe 漢字 مرحبا"
 

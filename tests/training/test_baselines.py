@@ -274,3 +274,19 @@ def test_a_model_that_may_have_learned_from_the_test_texts_is_not_compared(setti
     for measure in (lambda: run_baselines(config, "cpu", dense_rates=()), lambda: run_names(config, texts=4)):
         with pytest.raises(ValueError, match="has changed since the run .* may have learned from its test texts"):
             measure()
+
+
+def test_tfidf_of_texts_that_share_no_word_counts_those_of_one_and_without_a_word_says_so(csv):
+    dataset = load_text_dataset(str(csv))
+    unshared = replace(dataset, train=TextSplit(("lovely", "awful"), (1, 0)))
+    assert tfidf_baseline(unshared).accuracy > 0.5
+    with pytest.raises(ValueError, match="none of the 2 training texts has a word of two letters"):
+        tfidf_baseline(replace(dataset, train=TextSplit(("1 !", "?"), (1, 0))))
+
+
+@pytest.mark.parametrize("measure", [run_baselines, compare_again])
+def test_yardsticks_of_several_experiments_are_refused(measure, tmp_path):
+    config = build_config({"output_dir": str(tmp_path), "datasets": ["sst2", "imdb"]})
+    with pytest.raises(ValueError, match="names several data sets"):
+        measure(config, "cpu")
+    assert not list(tmp_path.iterdir())

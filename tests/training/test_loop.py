@@ -203,6 +203,21 @@ def test_a_target_accuracy_sets_tau_even_in_a_warm_up_shorter_than_an_epoch():
     assert accuracy >= 0.01
 
 
+def test_a_target_accuracy_beside_a_given_tau_is_not_asked_for(caplog):
+    settings = TrainingConfig().controller.model_copy(update={"tau_ce": 0.3})
+    trainer = recipe_trainer("anchored", target_accuracy=0.99, controller=settings, max_epochs=3)
+    trainer.run()
+    assert trainer.geco.tau == 0.3
+    assert "was not reached" not in caplog.text
+
+
+def test_a_start_at_less_than_a_word_is_a_start_at_one():
+    trainer = recipe_trainer("anchored", calibrated_start=1.0, active_target=0.4)
+    trainer.prepare()
+    some = trainer.train.encode(trainer.model, [0, 1, 2, 3]).sparse_vector
+    assert (some > 0).any()
+
+
 def test_validation_scores_the_averaged_weights_and_training_goes_on_with_its_own():
     trainer = recipe_trainer("cis", max_epochs=1)
     trainer.prepare()
@@ -482,6 +497,10 @@ def test_nothing_to_learn_from_is_refused():
     model = tiny.model()
     with pytest.raises(ValueError, match="0 to learn from"):
         Trainer(model, documents(model, [], []), documents(model), TrainingConfig())
+    texts = tokenise(model.tokenizer, GOOD, 16)
+    tagged, untagged = (Positions(texts, [[tag] * len(ids) for ids in texts.ids]) for tag in (0, IGNORED))
+    with pytest.raises(ValueError, match="got [1-9][0-9]* to learn from and 0 to validate on"):
+        Trainer(model, tagged, untagged, TrainingConfig())
 
 
 def test_positions_are_learned_by_the_same_loop():

@@ -14,7 +14,7 @@ import yaml
 
 from splade import files
 from splade.training import run_folder
-from splade.training.run_folder import CONFIG, ENVIRONMENT, HISTORY, LOCK, RunFolder, clear_run
+from splade.training.run_folder import CONFIG, ENVIRONMENT, HISTORY, LOCK, RunFolder, clear_run, read_settings
 
 NAME = "quickstart"
 SETTINGS = {
@@ -279,3 +279,9 @@ def test_a_folder_without_a_run_is_not_cleared(place):
     assert (place / "model").exists()
     clear_run(place / "absent", only=NAME)
     assert not (place / "absent").exists()
+
+
+def test_damaged_settings_are_refused_in_words(tmp_path):
+    (tmp_path / "resolved_config.yaml").write_text("a: [1")
+    with pytest.raises(ValueError, match=r"(?s)resolved_config.yaml cannot be read .*restore it"):
+        read_settings(tmp_path)
