@@ -175,7 +175,7 @@ def test_slips_of_explain_are_sentences(run, saved, tmp_path):
         (("explain", saved, "good", "--file", str(table)), "give either texts"),
         (("explain", saved, "good", "--text-column", "one"), "names a column of --file"),
         (("explain", saved, "--file", str(table)), "Name it with --text-column. Columns seen: one, two"),
-        (("explain", saved, "--file", str(gap)), "gap.csv:3: "),
+        (("explain", saved, "--file", str(gap)), "gap.csv:3 (empty text)"),
         (("explain", saved, "good", "--target", "positiv"), "did you mean 'positive'"),
         (("explain", saved, "good", "--method", "magic"), "method 'magic' is unknown"),
         (("why-not", saved, "good", "bad"), "contrast 'bad' is not a label"),

@@ -204,7 +204,11 @@ class GECOController(Constraint):
             )
         elif len(self.warmup) < 4:
             self.tau = float(np.mean(self.warmup))
-            logger.warning("tau_ce %.4f is the mean of only %d warm-up steps", self.tau, len(self.warmup))
+            logger.warning(
+                "tau_ce %.4f is the mean of only %d warm-up steps, too few to tell much; train for more epochs",
+                self.tau,
+                len(self.warmup),
+            )
         else:
             self.tau = float(np.quantile(self.warmup, 0.25))
             logger.info("tau_ce %.4f from %d warm-up steps", self.tau, len(self.warmup))

@@ -57,7 +57,7 @@ class HoldOut:
 
     held_out: list[int]
     dropped: list[int] = field(default_factory=list)
-    how: str = "a stratified tenth of train"
+    how: str = "stratified: a tenth of train, but 50 to 2,000 rows and at most a quarter"
 
 
 ValidationRule = Callable[[S, tuple[str, ...], np.random.Generator], HoldOut]

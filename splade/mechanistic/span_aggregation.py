@@ -246,11 +246,15 @@ def _text_scores(
 ) -> TextScores:
     """A row for each word of the layout, and at the end the row of the whole text."""
     texts = [layout.written(span) for span in layout.word_spans]
-    # What stands anywhere in the text is no expansion of the whole text.
-    written = [*({word_form(text)} for text in texts), {word_form(text) for text in texts}]
+    pieces: list[list[str]] = [[] for _ in (*texts, WHOLE_TEXT)]
     for row, token in zip(_row_of_token(layout), layout.token_ids, strict=True):
-        written[row].add(named[token].letters)
-        written[-1].add(named[token].letters)
+        pieces[row].append(named[token].letters)
+    # Together, pieces are the word as the tokenizer spells it, which may know no accents.
+    written = [{*own, "".join(own)} for own in pieces]
+    for own, text in zip(written, texts, strict=False):
+        own.add(word_form(text))
+    # What stands anywhere in the text is no expansion of the whole text.
+    written[-1] = set[str]().union(*written)
     said: list[list[RoutedFeature]] = [[] for _ in written]
     for row, entry, size in placed:
         name, letters = named[ids[entry]]

@@ -149,7 +149,7 @@ def _share(rate: dict[str, Any]) -> str:
     if rate["share"] is None:
         return "–"
     has_interval = rate.get("low") is not None
-    return f"{rate['share']:.1%}" + (f" ({rate['low']:.0%} to {rate['high']:.0%})" if has_interval else "")
+    return f"{rate['share']:.1%}" + (f" ({rate['low']:.1%} to {rate['high']:.1%})" if has_interval else "")
 
 
 def strongest_words_table(strongest: dict[str, list[dict[str, Any]]]) -> Table:

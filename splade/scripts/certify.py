@@ -7,7 +7,7 @@ import typer
 from rich.text import Text
 
 from splade.scripts.console import console, run_command
-from splade.scripts.corpus import File, LabelColumn, Named, TextColumn, progress_beside
+from splade.scripts.corpus import Columns, File, LabelColumn, Named, SkipBadRows, TextColumn, progress_beside
 
 
 def certify(
@@ -18,6 +18,7 @@ def certify(
     data: Named = None,
     text_column: TextColumn = None,
     label_column: LabelColumn = None,
+    skip_bad_rows: SkipBadRows = False,
     labelled: Annotated[
         bool, typer.Option("--labelled", help="Give accuracy before and after, by the labels.")
     ] = False,
@@ -28,18 +29,24 @@ def certify(
     """
     from splade import certificate as certificates
     from splade.models.persistence import from_pretrained
+    from splade.report.printable import shown
     from splade.report.surgery_terminal import certificate_view
-    from splade.scripts.surgery_data import named_texts
+    from splade.scripts.surgery_data import learned_among, named_texts
 
     _refuse_inside_a_model(out, original, edited)
     texts = None
     if file is not None or data is not None:
-        texts = named_texts(from_pretrained(edited), file, data, text_column, label_column, labelled=labelled)
+        texts = named_texts(
+            from_pretrained(edited), file, data, Columns(text_column, label_column, labelled, skip_bad_rows)
+        )
     with progress_beside() as bars:
         made = certificates.certify(original, edited, texts, on_step=bars)
     certificates.write_certificate(made, out)
     console.print(certificate_view(made.model_dump(mode="json", exclude_none=True)))
+    if texts is not None and (learned := learned_among(original.resolve().parent, texts)):
+        console.print(Text(shown(learned), style="bold yellow"), soft_wrap=True)
     read = f" --file {file}" if file is not None else f" --data {data}" if data is not None else ""
+    read += " --skip-bad-rows" if skip_bad_rows else ""
     console.print(Text(f"written to {out}; check it with: lexical-sae verify {out} {edited}{read}", style="dim"))
 
 

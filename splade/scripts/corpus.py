@@ -20,6 +20,10 @@ Named = Annotated[str | None, typer.Option(help="A data set by name (docs/data.m
 TextColumn = Annotated[str | None, typer.Option(help="Column with the text; guessed when not given.")]
 LabelColumn = Annotated[str | None, typer.Option(help="Column with the label; guessed when not given.")]
 
+SkipBadRows = Annotated[
+    bool, typer.Option("--skip-bad-rows", help="Leave out rows of a file without text (or label) instead of stopping.")
+]
+
 
 @dataclass(frozen=True)
 class Columns:
@@ -28,6 +32,8 @@ class Columns:
     text: str | None
     label: str | None
     is_labelled: bool
+    skip_bad_rows: bool = False
+    """Whether rows of a file without what is wanted are left out, instead of refused."""
 
 
 @dataclass(frozen=True)
@@ -48,20 +54,21 @@ def load_corpus(model: "LexicalSAE", file: Path | None, data: str | None, column
         return Corpus(rows.texts, rows.classes(model, "class") if columns.is_labelled else None)
     assert file is not None
     if not columns.is_labelled:
-        return Corpus(read_texts(file, columns.text), None)
-    rows = _file_rows(file, "--file", columns, skip_bad_rows=False)
+        texts, notes = read_texts(file, columns.text, skip_bad_rows=columns.skip_bad_rows)
+        tell_beside(notes)
+        return Corpus(texts, None)
+    rows = _file_rows(file, "--file", columns)
+    tell_beside(rows.notes)
     return Corpus(rows.texts, rows.classes(model, "class"))
 
 
-def labelled_texts(
-    model: "LexicalSAE", data: str, columns: Columns, *, skip_bad_rows: bool = False
-) -> "tuple[TextSplit, tuple[str, ...]]":
+def labelled_texts(model: "LexicalSAE", data: str, columns: Columns) -> "tuple[TextSplit, tuple[str, ...]]":
     """Texts of a file, or test texts of a named set, labelled as the model numbers its classes; notes on guesses."""
     from splade.data.examples import TextSplit
     from splade.data.registry import TEXT_DATASETS
 
     is_named = data in TEXT_DATASETS
-    rows = _test_rows(data, columns) if is_named else _file_rows(data, "data", columns, skip_bad_rows=skip_bad_rows)
+    rows = _test_rows(data, columns) if is_named else _file_rows(data, "data", columns)
     return TextSplit(tuple(rows.texts), tuple(rows.classes(model, f"{data}: label"))), rows.notes
 
 
@@ -91,14 +98,22 @@ def _test_rows(data: str, columns: Columns) -> _Rows:
     return _Rows(dataset.test.texts, [dataset.label_names[label] for label in dataset.test.labels], dataset.notes)
 
 
-def _file_rows(file: str | Path, source: str, columns: Columns, *, skip_bad_rows: bool) -> _Rows:
+def _file_rows(file: str | Path, source: str, columns: Columns) -> _Rows:
     from splade.data.files import as_table
     from splade.data.rows import choose_columns, labelled_rows
 
     table = as_table(file, source)
     text, label, guesses = choose_columns(table, columns.text, columns.label)
-    rows = labelled_rows(table, text, label, skip_bad_rows=skip_bad_rows)
+    rows = labelled_rows(table, text, label, skip_bad_rows=columns.skip_bad_rows)
     return _Rows(rows.texts, list(rows.labels), (*guesses, *rows.notes))
+
+
+def tell_beside(notes: "Sequence[str]") -> None:
+    """Notes on standard error, so that the result alone can be piped."""
+    from splade.report.printable import shown
+
+    for note in notes:
+        typer.echo(shown(note), err=True)
 
 
 def progress_beside() -> Any:

@@ -31,7 +31,9 @@ def edit(
     console.print(removal_table(words, names(sorted(closed - set(done.newly_closed)))))
     console.print(
         Text(
-            f"written to {out}; certify it with: lexical-sae certify {model} {out} --out certificate.json", style="dim"
+            f"written to {out}. Words near to these stay open and may say the same; what that does to "
+            f"your texts: lexical-sae certify {model} {out} --file texts.csv --out certificate.json",
+            style="dim",
         )
     )
 

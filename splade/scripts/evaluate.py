@@ -8,7 +8,7 @@ import typer
 from rich.text import Text
 
 from splade.scripts.console import console, run_command
-from splade.scripts.corpus import Columns, LabelColumn, TextColumn, progress_beside
+from splade.scripts.corpus import Columns, LabelColumn, SkipBadRows, TextColumn, progress_beside
 from splade.scripts.unseen_texts import unseen_texts
 
 NAMED = "names"
@@ -31,9 +31,7 @@ def evaluate(
     ] = 100,
     text_column: TextColumn = None,
     label_column: LabelColumn = None,
-    skip_bad_rows: Annotated[
-        bool, typer.Option("--skip-bad-rows", help="Leave out rows without text or label.")
-    ] = False,
+    skip_bad_rows: SkipBadRows = False,
     seed: Annotated[int, typer.Option(help="Seed of all that is drawn by lot.", min=0)] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
 ) -> None:
@@ -61,8 +59,8 @@ def evaluate(
         require_writable_target(out, reads=[Path(data).expanduser()])
     chosen = resolve_device(device)
     loaded = from_pretrained(model).to(chosen)
-    folder, columns = model.resolve().parent, Columns(text_column, label_column, is_labelled=True)
-    unseen = unseen_texts(loaded, folder, data, columns, skip_bad_rows=skip_bad_rows)
+    folder, columns = model.resolve().parent, Columns(text_column, label_column, True, skip_bad_rows)
+    unseen = unseen_texts(loaded, folder, data, columns)
     for note in unseen.notes:
         console.print(Text(note, style="dim"))
     if unseen.warning:
@@ -79,7 +77,7 @@ def evaluate(
         found = {**about, **measure(loaded, chosen_texts, settings, bars).as_dict()}
         if names_texts:
             found[NAMED] = measure_names(
-                loaded, chosen_texts.texts, seed=seed, limit=names_texts, on_step=bars
+                loaded, chosen_texts.texts, unseen.trained_on, seed, names_texts, bars
             ).as_dict()
     console.print(evaluation_view(found))
     if names_texts:

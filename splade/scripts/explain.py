@@ -13,6 +13,7 @@ from rich.console import Console
 
 from splade.files import require_writable_target
 from splade.scripts.console import console
+from splade.scripts.corpus import SkipBadRows, tell_beside
 from splade.scripts.given_texts import read_texts
 from splade.scripts.report import write_explanations
 
@@ -43,6 +44,7 @@ def explain(
     texts: Annotated[list[str] | None, typer.Argument(help="One or more texts, each in quotes.")] = None,
     file: Annotated[Path | None, typer.Option(help="Explain the texts of a CSV, TSV or JSONL file.")] = None,
     text_column: Annotated[str | None, typer.Option(help="Column of --file with the texts; else guessed.")] = None,
+    skip_bad_rows: SkipBadRows = False,
     target: Annotated[str | None, typer.Option(help="Label to speak for; by default the one decided on.")] = None,
     contrast: Annotated[str | None, typer.Option(help="Label to speak against; by default the mean of all.")] = None,
     method: Method = "dla",
@@ -70,7 +72,7 @@ def explain(
         raise ValueError("--html writes one page of whole texts; leave out --windows and --json")
     if html is not None:
         require_writable_target(html, reads=[file] if file else [], option="--html")
-    given = _texts(texts, file, text_column)
+    given = _texts(texts, file, text_column, skip_bad_rows=skip_bad_rows)
     show = _show_json if as_json else _panel_with(top)
     loaded = _loaded(model)
     from splade import inference
@@ -146,14 +148,16 @@ def _loaded(folder: Path) -> "LexicalSAE":
         return from_pretrained(folder)
 
 
-def _texts(texts: list[str] | None, file: Path | None, text_column: str | None) -> list[str]:
+def _texts(texts: list[str] | None, file: Path | None, text_column: str | None, *, skip_bad_rows: bool) -> list[str]:
     if bool(texts) == (file is not None):
         raise ValueError("give either texts, each in quotes, or --file with a table of texts")
     if file is None:
         if text_column is not None:
             raise ValueError(f"--text-column {text_column!r} names a column of --file, and there is none")
         return texts or []
-    return read_texts(file, text_column)
+    found, notes = read_texts(file, text_column, skip_bad_rows=skip_bad_rows)
+    tell_beside(notes)
+    return found
 
 
 def _watched(found: Iterator[Found], total: int) -> Iterator[Found]:

@@ -1,23 +1,41 @@
 """The texts of a file that somebody names on the command line; labels are not needed."""
 
 from pathlib import Path
+from typing import NamedTuple
 
 
-def read_texts(file: Path, column: str | None) -> list[str]:
-    """The texts of a CSV, TSV or JSONL file, in its order; a row without a text is refused with its line.
+class GivenTexts(NamedTuple):
+    """The texts of a file, and what is to be said of them."""
 
-    Without a `column` it is the only one, or the one with the most usual name.
+    texts: list[str]
+    notes: tuple[str, ...]
+
+
+def read_texts(file: Path, column: str | None, *, skip_bad_rows: bool = False) -> GivenTexts:
+    """The texts of a CSV, TSV or JSONL file, in its order; rows without a text are refused with their lines.
+
+    Without a `column` it is the only one, or the one with the most usual name. With `skip_bad_rows` rows without a text
+    are left out, and counted in a note.
     """
     from splade.data.cells import text_problem
     from splade.data.files import as_table
+    from splade.data.table import list_places
 
     table = as_table(file, "--file")
     name = column or _guessed_column(list(table.columns), str(file))
     cells = table.column(name)
-    for row, cell in enumerate(cells):
-        if problem := text_problem(cell):
-            raise ValueError(f"{table.place(row)}: {problem} in column {name!r}; fill it in or take the row out")
-    return [str(cell) for cell in cells]
+    problems = {row: problem for row, cell in enumerate(cells) if (problem := text_problem(cell))}
+    bad = [f"{table.place(row)} ({problem})" for row, problem in problems.items()]
+    if bad and not skip_bad_rows:
+        raise ValueError(
+            f"rows without a text in column {name!r}: {list_places(bad)}; mend them, or leave them out with "
+            "--skip-bad-rows"
+        )
+    texts = [str(cell) for row, cell in enumerate(cells) if row not in problems]
+    if not texts:
+        raise ValueError(f"{file} has no row with a text in column {name!r}")
+    notes = (f"left out rows without a text: {list_places(bad)}",) if bad else ()
+    return GivenTexts(texts, notes)
 
 
 def _guessed_column(columns: list[str], file: str) -> str:

@@ -7,7 +7,16 @@ from typing import Annotated, Any
 import typer
 
 from splade.scripts.console import console, run_command
-from splade.scripts.corpus import Columns, File, LabelColumn, Named, TextColumn, load_corpus, progress_beside
+from splade.scripts.corpus import (
+    Columns,
+    File,
+    LabelColumn,
+    Named,
+    SkipBadRows,
+    TextColumn,
+    load_corpus,
+    progress_beside,
+)
 
 Labelled = Annotated[
     bool, typer.Option("--labelled", help="Count texts under their given label, not under the model's decision.")
@@ -24,6 +33,7 @@ def lexicon(
     top: Annotated[int, typer.Option(help="How many words (with --word: texts) to show.", min=1)] = 20,
     text_column: TextColumn = None,
     label_column: LabelColumn = None,
+    skip_bad_rows: SkipBadRows = False,
     labelled: Labelled = False,
     as_json: AsJson = False,
 ) -> None:
@@ -42,7 +52,7 @@ def lexicon(
     names = labels_of(loaded)
     chosen = None if label is None else [names[label_index(names, label, "class")]]
     pages = [FeatureCollector(loaded, i, top) for i in loaded.dimensions.find(word)] if word is not None else []
-    corpus = load_corpus(loaded, file, data, Columns(text_column, label_column, labelled))
+    corpus = load_corpus(loaded, file, data, Columns(text_column, label_column, labelled, skip_bad_rows))
     with progress_beside() as bars:
         if pages:
             collect(loaded, corpus.texts, pages, corpus.labels, on_step=bars)
@@ -69,6 +79,7 @@ def diff(
     top: Annotated[int, typer.Option(help="How many words and flipped texts to show.", min=1)] = 20,
     text_column: TextColumn = None,
     label_column: LabelColumn = None,
+    skip_bad_rows: SkipBadRows = False,
     labelled: Labelled = False,
     as_json: AsJson = False,
 ) -> None:
@@ -81,7 +92,7 @@ def diff(
     from splade.report.diff_terminal import diff_view
 
     old, new = from_pretrained(before), from_pretrained(after)
-    corpus = load_corpus(old, file, data, Columns(text_column, label_column, labelled))
+    corpus = load_corpus(old, file, data, Columns(text_column, label_column, labelled, skip_bad_rows))
     with progress_beside() as bars:
         found = diff_models(old, new, corpus.texts, corpus.labels, top=top, max_flips=top, on_step=bars).as_dict()
     if as_json:

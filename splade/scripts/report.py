@@ -94,7 +94,9 @@ def run_page(folder: Path, place: Path, texts: int, on_step: "OnStep") -> "Page"
     from splade.scripts.report_files import RunFiles
 
     if not (folder / "resolved_config.yaml").is_file():
-        raise ValueError(f"{folder} holds no run: it has no resolved_config.yaml; give the output_dir of an experiment")
+        within = sorted(path.parent.name for path in folder.glob("*/resolved_config.yaml"))
+        remedy = f"its runs are in {', '.join(within)}" if within else "give the output_dir of an experiment"
+        raise ValueError(f"{folder} holds no run: it has no resolved_config.yaml; {remedy}")
     files = RunFiles(folder)
     if files.are_several():
         raise ValueError(

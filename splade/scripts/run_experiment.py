@@ -13,6 +13,7 @@ import typer
 from rich.text import Text
 
 from splade.scripts.console import console, run_command
+from splade.scripts.corpus import SkipBadRows
 from splade.scripts.watching import watching
 
 if TYPE_CHECKING:  # imported late, so that --help does not wait for torch
@@ -40,9 +41,7 @@ def train(
     ] = None,
     text_column: Annotated[str | None, typer.Option(help="Column with the text; guessed when not given.")] = None,
     label_column: Annotated[str | None, typer.Option(help="Column with the label; guessed when not given.")] = None,
-    skip_bad_rows: Annotated[
-        bool, typer.Option("--skip-bad-rows", help="Leave out rows without text or label instead of stopping.")
-    ] = False,
+    skip_bad_rows: SkipBadRows = False,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
 ) -> None:
     """Train a classifier on a data set or your own file.
@@ -98,7 +97,7 @@ def train_and_show(config: "ExperimentConfig", device: str, *, resume: bool) -> 
     console.print(Text(f"everything is in {config.output_dir}", style="dim"))
     _show_three(config, model)
     _leave_report(Path(config.output_dir))
-    console.print(_next_steps(model))
+    console.print(_next_steps(model, Path(config.output_dir)))
 
 
 def _show_three(config: "ExperimentConfig", folder: Path) -> None:
@@ -136,12 +135,14 @@ def _leave_report(run: Path) -> None:
         console.print(Text.assemble("Report, to open in a browser: ", (shown(str(written)), "bold")), soft_wrap=True)
 
 
-def _next_steps(out: Path) -> Text:
+def _next_steps(model: Path, run: Path) -> Text:
     beside = Path(sys.executable).parent / "lexical-sae"
     command = "lexical-sae" if shutil.which("lexical-sae") else shlex.quote(str(beside))
     return Text.assemble(
         "\nTry your own: ",
-        (f'{command} explain {shlex.quote(str(out))} "your sentence here"', "bold"),
+        (f'{command} explain {shlex.quote(str(model))} "your sentence here"', "bold"),
+        "\nAre its words true? ",
+        (f"{command} names --config {shlex.quote(str(run / 'resolved_config.yaml'))}", "bold"),
         "\nYour own data: ",
         (f"{command} train your.csv --out results/yours", "bold"),
     )

@@ -42,28 +42,31 @@ def surgery(
     Writes surgery.json, surgery.html, leakage.svg, the lexicon, the edited model and its certificate.
     """
     from splade.config.load import load_config
-    from splade.pipelines import load_data, model_folder, require_same_experiment
+    from splade.pipelines import load_data, model_folder, require_same_experiment, require_same_rows
     from splade.report.progress import ProgressBars
     from splade.report.surgery_study import study_view
     from splade.surgery import SurgeryPlan, run_surgery
 
+    group_words = {name: _listed(some) for name, some in (_halves(one, "=", "group") for one in group or ())}
+    swaps = dict(_halves(one, ":", "swap") for one in swap or ())
     settings = load_config(config)
-    plan = SurgeryPlan(
-        concept=concept,
-        positive=_listed(positive),
-        words=_listed(words),
-        group_words={name: _listed(some) for name, some in (_halves(one, "=", "group") for one in group or ())},
-        swaps=dict(_halves(one, ":", "swap") for one in swap or ()),
-        epsilon=epsilon,
-        delta=delta,
-        seed=seed,
-    )
     folder = model_folder(settings)
     if not folder.is_dir():
         raise ValueError(f"there is no model in {folder}; train it first: lexical-sae train --config {config}")
     require_same_experiment(settings, folder.parent)
     dataset = load_data(settings, settings.evaluation.seeds[0])
-    others = () if also is None else (_other_texts(also, _listed(also_positive), also_texts, seed),)
+    require_same_rows(folder.parent, dataset)
+    plan = SurgeryPlan(
+        concept=concept,
+        positive=_labels(positive, dataset.label_names),
+        words=_listed(words),
+        group_words=group_words,
+        swaps=swaps,
+        epsilon=epsilon,
+        delta=delta,
+        seed=seed,
+    )
+    others = () if also is None else (_other_texts(also, also_positive, also_texts, seed),)
     place = out or Path(settings.output_dir) / "surgery"
     with ProgressBars(console) as bars:
         results = run_surgery(folder, dataset, plan, place, others, bars)
@@ -75,6 +78,11 @@ def _listed(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
+def _labels(text: str, known: Sequence[str]) -> tuple[str, ...]:
+    """Labels separated by commas, or one that has a comma itself."""
+    return (text.strip(),) if text.strip() in known else _listed(text)
+
+
 def _halves(text: str, mark: str, option: str) -> tuple[str, str]:
     one, found, other = (part.strip() for part in text.partition(mark))
     if not (one and found and other):
@@ -82,7 +90,7 @@ def _halves(text: str, mark: str, option: str) -> tuple[str, str]:
     return one, other
 
 
-def _other_texts(path: Path, positive: Sequence[str], most: int, seed: int) -> "OtherTexts":
+def _other_texts(path: Path, positive: str, most: int, seed: int) -> "OtherTexts":
     """The texts of another file, of which the carved test part is read, or some of it by lot."""
     from splade.data import read_text_dataset
     from splade.data.lots import rows_by_lot
@@ -93,7 +101,9 @@ def _other_texts(path: Path, positive: Sequence[str], most: int, seed: int) -> "
         raise ValueError(f"--also {path} needs its positive labels, as in --also-positive BAD")
     dataset = read_text_dataset(path)
     split = dataset.test.take(rows_by_lot(len(dataset.test), most, seed))
-    places = tuple(label_index(dataset.label_names, label, "--also-positive") for label in positive)
+    places = tuple(
+        label_index(dataset.label_names, label, "--also-positive") for label in _labels(positive, dataset.label_names)
+    )
     return OtherTexts(path.name, split, places)
 
 

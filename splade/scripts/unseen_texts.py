@@ -26,37 +26,56 @@ class UnseenTexts:
     """What was left out, or could not be known; empty if nothing."""
     tested: "ExperimentConfig | None" = None
     """Settings of the run, if the texts are its own test texts."""
+    trained_on: "tuple[str, ...]" = ()
+    """Its training texts then: how frequent words are is counted in them, as after training."""
 
 
-def unseen_texts(
-    model: "LexicalSAE", folder: Path, data: str, columns: Columns, *, skip_bad_rows: bool = False
-) -> UnseenTexts:
+def unseen_texts(model: "LexicalSAE", folder: Path, data: str, columns: Columns) -> UnseenTexts:
     """The texts of a file or data set that the run in the folder did not learn from; all, where the folder has none."""
     from splade.config.load import load_config
     from splade.pipelines import require_same_labels
     from splade.training.run_folder import CONFIG
 
     if not (folder / CONFIG).is_file():
-        return UnseenTexts(*labelled_texts(model, data, columns, skip_bad_rows=skip_bad_rows))
+        return UnseenTexts(*labelled_texts(model, data, columns))
     try:
         config = load_config(folder / CONFIG)
         dataset = _rows_of_run(config, folder)
     except (ValueError, OSError, RuntimeError) as error:
         told = f"it is not known which of these texts the model was trained on: its run's data cannot be had ({error})"
-        return UnseenTexts(*labelled_texts(model, data, columns, skip_bad_rows=skip_bad_rows), told)
+        return UnseenTexts(*labelled_texts(model, data, columns), told)
     if not _is_same(config.data, data, columns):
-        split, notes = labelled_texts(model, data, columns, skip_bad_rows=skip_bad_rows)
+        split, notes = labelled_texts(model, data, columns)
         left, told = _without_learned(split, dataset, data)
         return UnseenTexts(left, notes, told)
     require_same_labels(model, dataset)
     told = f"this model was trained on {data}: only the {len(dataset.test)} test texts of its run are read"
-    return UnseenTexts(dataset.test, dataset.notes, told, config)
+    return UnseenTexts(dataset.test, dataset.notes, told, config, dataset.train.texts)
+
+
+def count_learned(split: "TextSplit", folder: Path) -> int:
+    """How many of the texts the run in a folder learned from; 0 where there is no run, or its data is gone."""
+    from splade.config.load import load_config
+    from splade.training.run_folder import CONFIG
+
+    if not (folder / CONFIG).is_file():
+        return 0
+    try:
+        learned = _learned(_rows_of_run(load_config(folder / CONFIG), folder))
+    except (ValueError, OSError, RuntimeError):
+        return 0
+    keys = split.keys()
+    return sum(key in learned for key in keys)
+
+
+def _learned(dataset: "TextDataset") -> set[str]:
+    """Keys of the training and validation texts; one that a published set has in the test too belongs there."""
+    return {*dataset.train.keys(), *dataset.validation.keys()} - set(dataset.test.keys())
 
 
 def _without_learned(split: "TextSplit", dataset: "TextDataset", data: str) -> "tuple[TextSplit, str]":
     """The texts that are not among those of training and validation, and how many that leaves out."""
-    # A text that a published set has in both belongs to the test all the same.
-    learned = {*dataset.train.keys(), *dataset.validation.keys()} - set(dataset.test.keys())
+    learned = _learned(dataset)
     rows = [row for row, key in enumerate(split.keys()) if key not in learned]
     if not rows:
         raise ValueError(

@@ -8,7 +8,7 @@ import typer
 from rich.text import Text
 
 from splade.scripts.console import console, run_command
-from splade.scripts.corpus import File, LabelColumn, Named, TextColumn, progress_beside
+from splade.scripts.corpus import Columns, File, LabelColumn, Named, SkipBadRows, TextColumn, progress_beside
 
 if TYPE_CHECKING:  # imported late, so that --help does not wait for torch
     from splade.certificate import Certificate
@@ -21,6 +21,7 @@ def verify(
     data: Named = None,
     text_column: TextColumn = None,
     label_column: LabelColumn = None,
+    skip_bad_rows: SkipBadRows = False,
     original: Annotated[Path | None, typer.Option(help="Folder of the original; its files are compared too.")] = None,
     skip_data: Annotated[bool, typer.Option("--skip-data", help="Do not check the effect on the data again.")] = False,
 ) -> None:
@@ -43,7 +44,7 @@ def verify(
         model = from_pretrained(edited)
         texts = None
         if labelled is not None:
-            texts = named_texts(model, file, data, text_column, label_column, labelled=labelled)
+            texts = named_texts(model, file, data, Columns(text_column, label_column, labelled, skip_bad_rows))
         with progress_beside() as bars:
             checks += certificates.verify_model(claimed, model, texts, on_step=bars)
     console.print(checks_table([asdict(check) for check in checks]))

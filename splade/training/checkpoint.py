@@ -113,7 +113,7 @@ def load_checkpoint(folder: str | Path) -> Checkpoint:
         raise FileNotFoundError(f"{folder} holds no checkpoint")
     raise ValueError(
         f"{folder} holds no whole checkpoint ({'; '.join(problems.values())}); "
-        "restore it from a copy, or start again in another output_dir"
+        "restore it from a copy, or start again in another folder (--out)"
     )
 
 

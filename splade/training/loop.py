@@ -362,7 +362,7 @@ class Trainer:
         if state["data"] != self.data_digest:
             raise ValueError(
                 "the data is not what the run began with, so rows it learned from may be tested on; restore the data, "
-                "or start a new run in another output_dir"
+                "or start a new run in another folder (--out)"
             )
         self.step = state["step"]
         self.model.load_state_dict(state["model"])

@@ -226,7 +226,7 @@ class RunFolder:
         taken = [name for name in (CONFIG, CHECKPOINT, HISTORY, RESULTS, MODEL) if (self.path / name).exists()]
         if taken:
             raise ValueError(
-                f"{self.path} already holds a run ({taken[0]}); continue it with --resume, or choose another output_dir"
+                f"{self.path} already holds a run ({taken[0]}); go on with --resume, or choose another folder (--out)"
             )
 
     def _require_same(self, config: Mapping[str, Any]) -> None:
@@ -236,7 +236,7 @@ class RunFolder:
         if differing:
             raise ValueError(
                 f"{self.path} holds a run with other settings: {'; '.join(differing)}. "
-                "Resume with the same settings, or choose another output_dir"
+                "Resume with the same settings, or choose another folder (--out)"
             )
 
     def _compare_environment(self, now: dict[str, Any]) -> None:
@@ -254,7 +254,7 @@ def read_settings(folder: Path) -> Any:
         return yaml.safe_load((folder / CONFIG).read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ValueError(
-            f"{folder / CONFIG} cannot be read ({error}); restore it, or train in another output_dir"
+            f"{folder / CONFIG} cannot be read ({error}); restore it, or train in another folder (--out)"
         ) from error
 
 
@@ -299,7 +299,7 @@ class _Lock:
             self._handle: int | None = os.open(self.path, flags, 0o644)
         except FileExistsError as error:
             raise ValueError(
-                f"{folder} is in use by process {_read_owner(self.path)}; wait for it or choose another output_dir. "
+                f"{folder} is in use by process {_read_owner(self.path)}; wait, or choose another folder (--out). "
                 f"If that process is gone, delete {self.path}"
             ) from error
         if fcntl is not None:
@@ -308,7 +308,7 @@ class _Lock:
             except BlockingIOError as error:
                 os.close(self._handle)
                 raise ValueError(
-                    f"{folder} is in use by process {_read_owner(self.path)}; wait for it or choose another output_dir"
+                    f"{folder} is in use by process {_read_owner(self.path)}; wait, or choose another folder (--out)"
                 ) from error
         os.ftruncate(self._handle, 0)
         os.write(self._handle, str(os.getpid()).encode())
@@ -334,9 +334,9 @@ def _make(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:
-        raise ValueError(f"{folder} cannot be a folder: a file is in the way; choose another output_dir") from error
+        raise ValueError(f"{folder} cannot be a folder: a file is in the way; choose another folder (--out)") from error
     if not os.access(folder, os.W_OK):
-        raise PermissionError(f"cannot write to {folder}; choose another output_dir")
+        raise PermissionError(f"cannot write to {folder}; choose another folder (--out)")
 
 
 def _environment(seed: int | None) -> dict[str, Any]:

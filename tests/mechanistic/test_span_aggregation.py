@@ -178,6 +178,16 @@ def test_the_word_itself_is_no_expansion_even_where_it_is_cut_into_pieces():
         assert not feature.is_expansion
 
 
+def test_the_word_itself_is_no_expansion_where_the_tokenizer_knows_no_accents():
+    slots = (Dimension("unhappy", "word"),)
+    for position in (2, 0):
+        scores = of_wordpiece("Ünhappý film", ("unhappy", 1.0, position), slots=slots)
+        (feature,) = (scores.words[0] if position else scores.whole_text).features
+        assert not feature.is_expansion
+    (feature,) = of_wordpiece("Ünhappý film", ("film", 1.0, 2)).words[0].features
+    assert feature.is_expansion
+
+
 def test_a_sense_of_the_word_is_no_expansion():
     slots = (Dimension("bank@sense1", "sense"), Dimension("film@sense1", "sense"))
     scores = of_wordpiece("bank", ("bank@sense1", 1.0, 1), ("film@sense1", 2.0, 1), slots=slots)

@@ -7,6 +7,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from splade.data import load_text_dataset
+from splade.evaluation import names
 from splade.models.persistence import from_pretrained, save_pretrained
 from splade.report.evaluation_page import evaluation_part
 from splade.scripts import evaluate as script
@@ -101,6 +102,15 @@ def test_of_the_file_that_a_run_was_made_of_only_its_test_texts_are_measured(run
     assert f"this model was trained on {data}: only the {len(test)} test texts of its run are read" in shown
     found = json.loads((model.parent / "evaluation.json").read_text())
     assert (found["texts"], found["split"], found["most_texts"]) == (5, "test", 5)
+
+
+def test_how_frequent_words_are_is_counted_as_after_training(run, trained, monkeypatch):
+    model, data = trained
+    dataset, asked = load_text_dataset(data), []
+    measure = names.measure_names
+    monkeypatch.setattr(names, "measure_names", lambda *given: asked.append(given[1:3]) or measure(*given))
+    run(model, data, "--names-texts", 5)
+    assert asked == [(dataset.test.texts, dataset.train.texts)]
 
 
 def test_texts_that_a_run_learned_from_are_left_out_and_its_own_evaluation_stays(run, trained, tmp_path):

@@ -76,7 +76,7 @@ def test_a_named_data_set_is_read_by_its_test_texts(run, folder, texts):
         (["text", "a film"], ("--class", "positiv"), "did you mean 'positive'"),
         (["text", "a film"], ("--word", "playing"), "has no dimension of its own"),
         (["text,label", "a film,odd"], ("--labelled",), "class 'odd' is not a label of this model"),
-        (["text,x", "a film,1", '"",1'], (), r"texts.csv:3: empty text in column 'text'"),
+        (["text,x", "a film,1", '"",1'], (), r"in column 'text': .*:3 .empty text.; .* --skip-bad-rows"),
         (["a,b,c", "1,2,3"], (), "which column holds the texts"),
         (["x,y", "a film so long,1"], (), "Name it with --text-column. Columns seen: x, y"),
         (["a,b,c", "1,2,3"], ("--text-column", "d"), "has no column 'd'"),
@@ -101,3 +101,16 @@ def test_a_file_needs_no_labels(run, folder, tmp_path, lines):
 def test_columns_beside_a_named_set_are_refused(run, folder):
     with pytest.raises(ValueError, match="are for files"):
         run("lexicon", folder, "--data", "sst2", "--text-column", "x")
+
+
+def test_rows_without_a_text_are_left_out_when_asked_and_told(run, folder, tmp_path, texts):
+    path = tmp_path / "texts.csv"
+    path.write_text(texts.read_text() + '"",positive\n')
+    for labelled in ((), ("--labelled",)):
+        result = run("lexicon", folder, "--file", path, *labelled, "--skip-bad-rows", "--json")
+        assert json.loads(result.stdout)["lexicon"]["texts"] == 7
+        assert "left out" in result.stderr
+        assert "texts.csv:9 (empty text)" in result.stderr
+    path.write_text('review\n""\n')
+    with pytest.raises(ValueError, match="no row with a text in column 'review'"):
+        run("lexicon", folder, "--file", path, "--skip-bad-rows")

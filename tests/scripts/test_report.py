@@ -170,7 +170,11 @@ def test_of_several_seeds_the_first_is_looked_into(bare):
 
 
 def test_a_folder_without_a_run_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="holds no run"):
+    with pytest.raises(ValueError, match="holds no run.*give the output_dir"):
+        run(tmp_path)
+    (tmp_path / "words-20").mkdir()
+    (tmp_path / "words-20" / "resolved_config.yaml").touch()
+    with pytest.raises(ValueError, match="holds no run.*its runs are in words-20"):
         run(tmp_path)
 
 

@@ -51,13 +51,18 @@ def test_half_an_option_is_refused(run, tmp_path, option, value):
         run("surgery", "--config", config, "--concept", "x", "--positive", "y", option, value)
 
 
+def test_a_label_may_have_a_comma():
+    assert run_surgery._labels("Technical, IT", ["Billing", "Technical, IT"]) == ("Technical, IT",)
+    assert run_surgery._labels("Billing, IT", ["Billing", "IT"]) == ("Billing", "IT")
+
+
 def test_texts_from_elsewhere_need_their_positive_labels(tmp_path):
     path = tmp_path / "templates.csv"
     rows = [f"kill {n},BAD" for n in range(200)] + [f"love {n},NOT_BAD" for n in range(200)]
     path.write_text("Text,Label\n" + "\n".join(rows) + "\n")
     with pytest.raises(ValueError, match="--also-positive BAD"):
-        run_surgery._other_texts(path, (), 10, 0)
-    other = run_surgery._other_texts(path, ("BAD",), 10, 0)
+        run_surgery._other_texts(path, "", 10, 0)
+    other = run_surgery._other_texts(path, "BAD", 10, 0)
     assert (other.name, len(other.split), other.positive) == ("templates.csv", 10, (0,))
     # By lot: the first rows of a sorted file have one label only.
     assert set(other.split.labels) == {0, 1}

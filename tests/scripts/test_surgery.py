@@ -1,10 +1,12 @@
 import json
+import shutil
 
 import pytest
 import typer
 from rich.console import Console
 from typer.testing import CliRunner
 
+from splade.data import load_text_dataset
 from splade.models.persistence import save_pretrained
 from splade.scripts import certify, edit, verify
 from tests import tiny
@@ -52,6 +54,33 @@ def test_words_are_taken_out_certified_and_verified(run, model, edited, texts, t
     assert result.exit_code == 0
     assert result.stdout.count("holds") == 11
     assert "FAILS" not in result.stdout
+
+
+def test_accuracy_on_texts_that_the_model_learned_from_is_told(run, model, edited, texts, tmp_path):
+    own = tmp_path / "run" / "model"
+    shutil.copytree(model, own)
+    rows = [
+        f"{text} {i},{label}"
+        for i in range(9)
+        for text, label in (line.split(",") for line in texts.read_text().splitlines()[1:])
+    ]
+    data = tmp_path / "all.csv"
+    data.write_text("\n".join(["text,label", *rows]) + "\n")
+    (tmp_path / "run" / "resolved_config.yaml").write_text(f"data: {{dataset_name: '{data}'}}\n")
+    learned = len(rows) - len(load_text_dataset(data).test)
+    given = ("certify", own, edited, "--file", data, "--out", tmp_path / "certificate.json")
+    assert f"trained on {learned} of these {len(rows)} texts" in run(*given, "--labelled").stdout
+    assert "trained on" not in run(*given).stdout
+    unseen = ("certify", own, edited, "--file", texts, "--labelled", "--out", tmp_path / "certificate.json")
+    assert "trained on" not in run(*unseen).stdout
+
+
+def test_rows_that_were_left_out_are_left_out_again_by_the_command_that_is_named(run, model, edited, texts, tmp_path):
+    texts.write_text(texts.read_text() + ",positive\n")
+    path = tmp_path / "certificate.json"
+    shown = run("certify", model, edited, "--file", texts, "--labelled", "--skip-bad-rows", "--out", path).stdout
+    assert "--skip-bad-rows" in shown
+    assert run("verify", path, edited, "--file", texts, "--skip-bad-rows").exit_code == 0
 
 
 def test_a_claim_that_fails_ends_with_an_exit_code(run, model, edited, tmp_path):

@@ -45,7 +45,7 @@ def test_a_new_run_writes_its_settings_versions_and_seed(place):
 
 def test_a_second_run_in_the_folder_is_refused_with_the_way_out(place):
     RunFolder.open(place, SETTINGS).close()
-    with pytest.raises(ValueError, match="already holds a run.*--resume, or choose another output_dir"):
+    with pytest.raises(ValueError, match="already holds a run.*--resume, or choose another folder"):
         RunFolder.open(place, SETTINGS)
 
 
@@ -102,7 +102,7 @@ def test_resuming_elsewhere_warns_that_bits_may_differ(place, caplog):
 def test_two_cannot_hold_the_folder_at_once(place):
     with (
         RunFolder.open(place, SETTINGS),
-        pytest.raises(ValueError, match=f"in use by process {os.getpid()}; wait for it or choose another"),
+        pytest.raises(ValueError, match=f"in use by process {os.getpid()}; wait, or choose another"),
     ):
         RunFolder.open(place, SETTINGS, resume=True)
     RunFolder.open(place, SETTINGS, resume=True).close()
@@ -231,7 +231,7 @@ def test_a_history_shorter_than_the_checkpoint_says_is_told(place, caplog):
 def test_a_file_in_the_way_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     for path in (tmp_path / "file", tmp_path / "file" / "below"):
-        with pytest.raises(ValueError, match="a file is in the way; choose another output_dir"):
+        with pytest.raises(ValueError, match="a file is in the way; choose another folder"):
             RunFolder.open(path, SETTINGS)
 
 
