@@ -68,9 +68,11 @@ def _layer_table(layers: Data) -> Table:
     table = _table(f"What does each layer of the encoder do? Over {layers['texts']} texts")
     for column in ("layer", "contribution", "label changes without it"):
         table.add_column(column, justify="right")
+    table.add_row("embeddings alone", number_text(layers["without_layers"], 2), "")
     for layer in layers["layers"]:
         table.add_row(str(layer["layer"]), number_text(layer["contribution"], 2), share_text(layer["flips"]))
     table.add_row("not by one alone", number_text(layers["remainder"], 2), "")
+    table.add_row("together", number_text(layers["full"], 2), "")
     return table
 
 
