@@ -187,6 +187,14 @@ def test_slips_of_explain_are_sentences(run, saved, tmp_path):
         assert "Traceback" not in error
 
 
+def test_rows_without_a_text_are_not_explained_when_asked(run, saved, tmp_path):
+    gap = tmp_path / "gap.csv"
+    gap.write_text('text,label\n"a good film",1\n"",0\n')
+    code, output, error = run("explain", saved, "--file", str(gap), "--skip-bad-rows", "--json")
+    assert (code, [json.loads(line)["text"] for line in output.splitlines()]) == (0, ["a good film"])
+    assert "left out 1 of 2 rows, without a text" in error
+
+
 def test_a_long_wait_shows_how_far_it_is_on_standard_error(run, saved, csv, monkeypatch):
     monkeypatch.setattr("splade.scripts.explain.PATIENCE", -1.0)
     _, output, error = run("explain", saved, "--file", str(csv), "--json")

@@ -222,6 +222,13 @@ def test_yardsticks_are_trained_on_request_and_on_resume_only_if_missing(config,
     assert work.done.count("baselines") == 2
 
 
+def test_several_experiments_are_refused_before_a_yardstick_is_trained(config, work):
+    several = config.model_copy(update={"datasets": ("sst2", "imdb")})
+    with pytest.raises(ValueError, match="names several data sets"):
+        run_sweep(several, ACTIVE_WORDS, (20,), device="cpu", with_baselines=True)
+    assert work.done == []
+
+
 @pytest.mark.parametrize("damaged", ["{", "[]", '{"baselines": 3}', '{"baselines": {"TF-IDF": {}}, "test_texts": 5}'])
 def test_damaged_yardsticks_are_refused_before_training(config, work, tmp_path, damaged):
     (tmp_path / "out").mkdir()

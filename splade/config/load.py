@@ -26,6 +26,7 @@ from splade.strict_yaml import parse_yaml
 from splade.suggest import did_you_mean
 
 Section = dict[str, Any]
+POOLING = "training.pooling"
 SHORT_NAMES = ("seed",)
 """Top-level names a file may use that are written out before validation."""
 
@@ -92,32 +93,30 @@ def _without_empty_sections(raw: Mapping[str, Any]) -> Section:
     return said
 
 
-def written_out(key: str, value: Any) -> tuple[str, Any]:
+def full_name(key: str, value: Any) -> tuple[str, Any]:
     """A key with dots that may be a short name, as the setting it stands for.
 
     Example: `("seed", 3)` -> `("evaluation.seeds", [3])`
     """
-    match key:
-        case "seed":
-            return "evaluation.seeds", [value]
-        case "training.pooling":
-            return "model.pool", value
-        case _:
-            return key, value
+    if key == "seed":
+        if isinstance(value, list):
+            raise ValueError(f"seed is one number; several seeds go to evaluation.seeds: {_yaml(value)}")
+        return "evaluation.seeds", [value]
+    if key == POOLING or key.startswith(f"{POOLING}."):
+        return f"model.pool{key.removeprefix(POOLING)}", value
+    return key, value
 
 
 def _write_out_short_names(raw: Section) -> Section:
     """Replace short names by the fields they stand for."""
     raw = dict(raw)
     if "seed" in raw:
-        if isinstance(raw["seed"], list):
-            raise ValueError(f"seed is one number; several seeds go to evaluation.seeds: {_yaml(raw['seed'])}")
-        _put(raw, "evaluation", "seeds", [raw.pop("seed")], short="seed")
+        _put(raw, "seed", raw.pop("seed"))
     training = raw.get("training")
     if isinstance(training, dict) and "pooling" in training:
         rest = {key: value for key, value in training.items() if key != "pooling"}
         raw = {key: value for key, value in raw.items() if key != "training"} | ({"training": rest} if rest else {})
-        _put(raw, "model", "pool", training["pooling"], short="training.pooling")
+        _put(raw, POOLING, training["pooling"])
     return raw
 
 
@@ -131,7 +130,9 @@ def _fold_vpe_into_model(config: ExperimentConfig) -> ExperimentConfig:
     return config.model_copy(update={"model": config.model.model_copy(update={"expander": expander})})
 
 
-def _put(raw: Section, section: str, field: str, value: Any, *, short: str) -> None:
+def _put(raw: Section, short: str, value: Any) -> None:
+    key, value = full_name(short, value)
+    section, field = key.split(".")
     existing = raw.get(section) or {}
     if not isinstance(existing, dict):
         raise ValueError(f"{section} is a section of settings, not {existing!r}")

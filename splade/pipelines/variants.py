@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from splade.config.load import merge, parse_config, written_out
+from splade.config.load import full_name, merge, parse_config
 from splade.config.schema import ExperimentConfig
 from splade.data.table import SUFFIXES
 from splade.files import read_written
@@ -94,23 +94,42 @@ def with_changes(config: ExperimentConfig, changes: Changes, source: str = "the 
     if config.vpe.enabled:
         # The vpe section wrote it, and will again: with the new value, if that is the key.
         settings["model"]["expander"] = None
-    for given, value in changes.items():
-        key, value = written_out(given, value)
-        settings = _changed(settings, key.split("."), value, given)
+    named = _under_full_names(changes)
+    # Another kind takes its section's fields with it, so it comes before what is said of the new ones.
+    for key in sorted(named, key=lambda key: not _is_kind_of_section(settings, key.split("."))):
+        settings = _changed(settings, key.split("."), named[key], key)
     return parse_config(yaml.safe_dump(settings, sort_keys=False), source=source)
+
+
+def _under_full_names(changes: Changes) -> dict[str, Any]:
+    named: dict[str, Any] = {}
+    for short, value in changes.items():
+        key, own = full_name(short, value)
+        if key in named:
+            raise ValueError(f"{key} is given twice, once under the short name; keep one")
+        named[key] = own
+    return named
+
+
+def _is_kind_of_section(settings: Any, names: Sequence[str]) -> bool:
+    """Whether a key names the kind of a section, not of a part in a list."""
+    for name in names[:-1]:
+        settings = settings.get(name) if isinstance(settings, dict) else None
+    return names[-1] == "kind" and isinstance(settings, dict)
 
 
 def _changed(section: Any, names: Sequence[str], value: Any, key: str) -> Any:
     if not names:
         return merge({key: section}, {key: value})[key]
-    if names == ["kind"] and isinstance(section, dict):
-        # Fields of another kind would mean nothing to it.
-        return merge({key: section}, {key: {"kind": value}})[key]
     name, *rest = names
     if isinstance(section, list):
         at = _place(section, name, key)
-        item = _changed(section[at], rest, value, key)
+        # What terms share, such as a weight, outlasts another kind.
+        item = {**section[at], "kind": value} if rest == ["kind"] else _changed(section[at], rest, value, key)
         return [*section[:at], *([] if item is None else [item]), *section[at + 1 :]]
+    if names == ["kind"] and isinstance(section, dict):
+        # Fields of another kind would mean nothing to it.
+        return merge({key: section}, {key: {"kind": value}})[key]
     if section is None or isinstance(section, dict):
         known = section or {}
         return {**known, name: _changed(known.get(name), rest, value, key)}

@@ -28,10 +28,12 @@ def certify(
     Example: lexical-sae certify results/quickstart/model results/edited --data movie_snippets --out certificate.json
     """
     from splade import certificate as certificates
+    from splade.data.examples import TextSplit
     from splade.models.persistence import from_pretrained
     from splade.report.printable import shown
     from splade.report.surgery_terminal import certificate_view
-    from splade.scripts.surgery_data import learned_among, named_texts
+    from splade.scripts.surgery_data import named_texts
+    from splade.scripts.unseen_texts import told_of_learned
 
     _refuse_inside_a_model(out, original, edited)
     texts = None
@@ -43,8 +45,10 @@ def certify(
         made = certificates.certify(original, edited, texts, on_step=bars)
     certificates.write_certificate(made, out)
     console.print(certificate_view(made.model_dump(mode="json", exclude_none=True)))
-    if texts is not None and (learned := learned_among(original.resolve().parent, texts)):
-        console.print(Text(shown(learned), style="bold yellow"), soft_wrap=True)
+    if texts is not None and texts.labels is not None:
+        split = TextSplit(tuple(texts.texts), tuple(texts.labels))
+        if told := told_of_learned(split, original.resolve().parent):
+            console.print(Text(shown(told), style="bold yellow"), soft_wrap=True)
     read = f" --file {file}" if file is not None else f" --data {data}" if data is not None else ""
     read += " --skip-bad-rows" if skip_bad_rows else ""
     console.print(Text(f"written to {out}; check it with: lexical-sae verify {out} {edited}{read}", style="dim"))

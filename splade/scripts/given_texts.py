@@ -34,7 +34,7 @@ def read_texts(file: Path, column: str | None, *, skip_bad_rows: bool = False) -
     texts = [str(cell) for row, cell in enumerate(cells) if row not in problems]
     if not texts:
         raise ValueError(f"{file} has no row with a text in column {name!r}")
-    notes = (f"left out rows without a text: {list_places(bad)}",) if bad else ()
+    notes = (f"left out {len(bad)} of {len(cells)} rows, without a text: {list_places(bad)}",) if bad else ()
     return GivenTexts(texts, notes)
 
 

@@ -97,7 +97,7 @@ def _other_texts(path: Path, positive: str, most: int, seed: int) -> "OtherTexts
     from splade.inference.labels import label_index
     from splade.surgery import OtherTexts
 
-    if not positive:
+    if not _listed(positive):
         raise ValueError(f"--also {path} needs its positive labels, as in --also-positive BAD")
     dataset = read_text_dataset(path)
     split = dataset.test.take(rows_by_lot(len(dataset.test), most, seed))

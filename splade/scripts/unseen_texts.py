@@ -42,8 +42,7 @@ def unseen_texts(model: "LexicalSAE", folder: Path, data: str, columns: Columns)
         config = load_config(folder / CONFIG)
         dataset = _rows_of_run(config, folder)
     except (ValueError, OSError, RuntimeError) as error:
-        told = f"it is not known which of these texts the model was trained on: its run's data cannot be had ({error})"
-        return UnseenTexts(*labelled_texts(model, data, columns), told)
+        return UnseenTexts(*labelled_texts(model, data, columns), _unknown(error))
     if not _is_same(config.data, data, columns):
         split, notes = labelled_texts(model, data, columns)
         left, told = _without_learned(split, dataset, data)
@@ -53,19 +52,28 @@ def unseen_texts(model: "LexicalSAE", folder: Path, data: str, columns: Columns)
     return UnseenTexts(dataset.test, dataset.notes, told, config, dataset.train.texts)
 
 
-def count_learned(split: "TextSplit", folder: Path) -> int:
-    """How many of the texts the run in a folder learned from; 0 where there is no run, or its data is gone."""
+def told_of_learned(split: "TextSplit", folder: Path) -> str:
+    """What is to be said where a run in the folder learned from some of the texts, or may have; else nothing."""
     from splade.config.load import load_config
     from splade.training.run_folder import CONFIG
 
     if not (folder / CONFIG).is_file():
-        return 0
+        return ""
     try:
         learned = _learned(_rows_of_run(load_config(folder / CONFIG), folder))
-    except (ValueError, OSError, RuntimeError):
-        return 0
-    keys = split.keys()
-    return sum(key in learned for key in keys)
+    except (ValueError, OSError, RuntimeError) as error:
+        return _unknown(error)
+    own = split.keys()
+    if not (count := sum(key in learned for key in own)):
+        return ""
+    return (
+        f"the model was trained on {count} of these {len(own)} texts, on which both accuracies look better than they "
+        "are; for the accuracy to count, give texts that it has not seen"
+    )
+
+
+def _unknown(error: Exception) -> str:
+    return f"it is not known which of these texts the model was trained on: its run's data cannot be had ({error})"
 
 
 def _learned(dataset: "TextDataset") -> set[str]:

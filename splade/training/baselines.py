@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -39,8 +40,7 @@ class BaselineScores:
 def tfidf_baseline(dataset: TextDataset, on_step: OnStep = silent) -> BaselineScores:
     """Words and word pairs, weighted by rarity, into a logistic regression; its strength chosen on validation."""
     on_step(Step("TF-IDF, counting words", 0, len(STRENGTHS)))
-    vectors = _word_counts(dataset.train.texts)
-    train = vectors.transform(dataset.train.texts)
+    vectors, train = _counted_words(dataset.train.texts)
     validation, test = (vectors.transform(split.texts) for split in (dataset.validation, dataset.test))
     models = {}
     for done, strength in enumerate(STRENGTHS):
@@ -51,15 +51,19 @@ def tfidf_baseline(dataset: TextDataset, on_step: OnStep = silent) -> BaselineSc
     return _scores("TF-IDF", models[best].predict(test), dataset.test, best, found)
 
 
-def _word_counts(texts: Sequence[str]) -> TfidfVectorizer:
-    """Words and pairs that two texts have; of texts that share none, those of one."""
+def _counted_words(texts: Sequence[str]) -> tuple[TfidfVectorizer, Any]:
+    """Words and pairs that two texts have, or, of texts that share none, those of one; with their weights."""
+    failure: ValueError | None = None
     for least in (2, 1):
+        vectors = TfidfVectorizer(ngram_range=(1, 2), min_df=least, sublinear_tf=True)
         try:
-            return TfidfVectorizer(ngram_range=(1, 2), min_df=least, sublinear_tf=True).fit(texts)
-        except ValueError:
+            return vectors, vectors.fit_transform(texts)
+        except ValueError as error:
             # So it says that nothing is left.
-            continue
-    raise ValueError(f"none of the {len(texts)} training texts has a word of two letters, so TF-IDF has no feature")
+            failure = error
+    raise ValueError(
+        f"none of the {len(texts)} training texts has a word of two letters, so TF-IDF has no feature"
+    ) from failure
 
 
 def dense_twin(

@@ -77,6 +77,10 @@ def test_one_text_is_measured_and_shown(model):
     page = io.StringIO()
     Console(file=page, width=200).print(evaluation_view(found.as_dict()))
     assert "On 1 texts" in page.getvalue()
+    rows = {" ".join(line.split()[:-1]): line.split()[-1] for line in page.getvalue().splitlines() if line.strip()}
+    layers = found.as_dict()["layers"]
+    told = {"embeddings alone": "without_layers", "not by one alone": "remainder", "together": "full"}
+    assert {name: rows[name] for name in told} == {name: f"{layers[key]['mean']:.2f}" for name, key in told.items()}
     assert "nan" not in page.getvalue()
 
 

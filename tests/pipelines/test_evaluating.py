@@ -1,5 +1,6 @@
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -275,6 +276,15 @@ def test_a_model_is_not_evaluated_on_data_that_changed_since_training(finished, 
         evaluate_runs(with_other_rows(finished, tmp_path / "changed.csv"), "cpu")
     assert measured == []
     assert not (tmp_path / "run" / "evaluation.json").exists()
+
+
+def test_a_model_is_not_evaluated_under_labels_that_are_not_its_own(finished, measured, monkeypatch):
+    dataset = load_data(finished, 0)
+    other = replace(dataset, label_names=tuple(f"not {name}" for name in dataset.label_names))
+    monkeypatch.setattr(evaluating, "load_data", lambda *_: other)
+    with pytest.raises(ValueError, match="the data changed since training"):
+        evaluate_runs(finished, "cpu")
+    assert measured == []
 
 
 def test_another_seed_is_not_trained_on_data_that_changed_since_the_first(trained, tmp_path):

@@ -41,7 +41,7 @@ def test_a_run_without_a_word_is_complete_and_says_that_names_are_not_measured(m
     assert said == ["names are not measured: none of 2 texts has a word of letters or digits, so no name can be tried"]
 
 
-def test_a_run_on_one_class_is_complete_too():
+def test_one_class_leaves_nothing_to_compare_names_with():
     with pytest.raises(naming.NoWords, match="two classes or more, got labels .1."):
         naming.BagOfWords(["a lovely film"], [1])
 

@@ -46,7 +46,12 @@ def test_parts_of_a_list_have_names_and_go_with_null():
 def test_short_names_are_changed_as_what_they_stand_for():
     config = build_config({})
     assert with_changes(config, {"training.pooling": "attention"}).model.pool.kind == "attention"
+    assert with_changes(config, {"training.pooling.kind": "attention"}).model.pool.kind == "attention"
     assert with_changes(config, {"seed": 7}).evaluation.seeds == (7,)
+    with pytest.raises(ValueError, match="evaluation.seeds is given twice"):
+        with_changes(config, {"seed": 1, "evaluation.seeds": [2, 3]})
+    with pytest.raises(ValueError, match="seed is one number; several seeds go to evaluation.seeds"):
+        with_changes(config, {"seed": [1, 2]})
 
 
 def test_another_kind_leaves_the_fields_of_the_first_behind_and_the_same_keeps_them():
@@ -54,8 +59,20 @@ def test_another_kind_leaves_the_fields_of_the_first_behind_and_the_same_keeps_t
     assert config.model.gate.kind != "drelu"
     assert with_changes(config, {"model.gate.kind": "drelu"}).model.gate.kind == "drelu"
     assert with_changes(config, {"model.gate.kind": config.model.gate.kind}) == config
+    for changes in (
+        {"model.gate.offset": True, "model.gate.kind": "drelu"},
+        {"model.gate": {"kind": "drelu", "offset": True}},
+    ):
+        assert with_changes(config, changes).model.gate.offset
     optimiser = with_changes(config, {"training.optimiser": {"kind": "adamw", "ema": 0.9}}).training.optimiser
     assert (optimiser.ema, optimiser.weight_decay) == (0.9, 0.5)
+
+
+def test_a_term_of_another_kind_keeps_what_both_have():
+    kl = f"{TERMS}.completeness_kl"
+    changed = with_changes(build_config({}), {f"{kl}.weight": 5.0, f"{kl}.kind": "completeness_ce"})
+    (term,) = (term for term in changed.training.objective.terms if term.kind == "completeness_ce")
+    assert term.weight == 5.0
 
 
 def test_sense_slots_follow_the_vpe_section():

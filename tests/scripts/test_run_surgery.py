@@ -1,8 +1,10 @@
 import pytest
 import typer
+import yaml
 from rich.console import Console
 from typer.testing import CliRunner
 
+from splade.config.load import build_config
 from splade.data import load_text_dataset
 from splade.data.planted import planted_bias
 from splade.scripts import plant, run_surgery
@@ -43,6 +45,21 @@ def test_a_model_that_is_not_there_is_asked_for(run, tmp_path):
         run("surgery", "--config", config, "--concept", "women", "--positive", "toxic")
 
 
+def test_data_that_changed_since_training_is_refused(run, tmp_path):
+    run("plant", "bias", "--out", tmp_path / "data", "--texts", "60")
+    settings = {
+        "output_dir": str(tmp_path / "run"),
+        "data": {"dataset_name": "planted", "path": str(tmp_path / "data")},
+    }
+    (tmp_path / "run" / "model").mkdir(parents=True)
+    (tmp_path / "experiment.yaml").write_text(yaml.safe_dump(settings))
+    resolved = build_config(settings).model_dump(mode="json")
+    (tmp_path / "run" / "resolved_config.yaml").write_text(yaml.safe_dump(resolved))
+    (tmp_path / "run" / "decisions.json").write_text('{"test_digest": "of other texts", "is_correct": "1"}')
+    with pytest.raises(ValueError, match="has changed since the run in .* was made"):
+        run("surgery", "--config", tmp_path / "experiment.yaml", "--concept", "sailor", "--positive", "negative")
+
+
 @pytest.mark.parametrize(("option", "value"), [("--swap", "muslim"), ("--group", "muslim="), ("--swap", ":x")])
 def test_half_an_option_is_refused(run, tmp_path, option, value):
     config = tmp_path / "experiment.yaml"
@@ -61,7 +78,7 @@ def test_texts_from_elsewhere_need_their_positive_labels(tmp_path):
     rows = [f"kill {n},BAD" for n in range(200)] + [f"love {n},NOT_BAD" for n in range(200)]
     path.write_text("Text,Label\n" + "\n".join(rows) + "\n")
     with pytest.raises(ValueError, match="--also-positive BAD"):
-        run_surgery._other_texts(path, "", 10, 0)
+        run_surgery._other_texts(path, " , ", 10, 0)
     other = run_surgery._other_texts(path, "BAD", 10, 0)
     assert (other.name, len(other.split), other.positive) == ("templates.csv", 10, (0,))
     # By lot: the first rows of a sorted file have one label only.
