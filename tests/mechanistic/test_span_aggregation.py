@@ -170,20 +170,16 @@ def test_a_piece_of_the_word_is_no_expansion_of_the_word():
     assert [f.is_expansion for f in whole.features] == [False, True]
 
 
-def test_the_word_itself_is_no_expansion_even_where_it_is_cut_into_pieces():
+@pytest.mark.parametrize("text", ["Unhappy", "Ünhappý film"], ids=["cut", "cut, with accents"])
+def test_the_word_itself_is_no_expansion_even_where_the_tokenizer_cuts_it_and_knows_no_accents(text):
     slots = (Dimension("unhappy", "word"),)
     for position in (2, 0):
-        scores = of_wordpiece("Unhappy", ("unhappy", 1.0, position), slots=slots)
+        scores = of_wordpiece(text, ("unhappy", 1.0, position), slots=slots)
         (feature,) = (scores.words[0] if position else scores.whole_text).features
         assert not feature.is_expansion
 
 
-def test_the_word_itself_is_no_expansion_where_the_tokenizer_knows_no_accents():
-    slots = (Dimension("unhappy", "word"),)
-    for position in (2, 0):
-        scores = of_wordpiece("Ünhappý film", ("unhappy", 1.0, position), slots=slots)
-        (feature,) = (scores.words[0] if position else scores.whole_text).features
-        assert not feature.is_expansion
+def test_another_word_of_the_text_is_an_expansion_at_a_word_with_accents():
     (feature,) = of_wordpiece("Ünhappý film", ("film", 1.0, 2)).words[0].features
     assert feature.is_expansion
 
