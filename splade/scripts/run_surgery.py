@@ -41,24 +41,17 @@ def surgery(
 
     Writes surgery.json, surgery.html, leakage.svg, the lexicon, the edited model and its certificate.
     """
-    from splade.config.load import load_config
-    from splade.pipelines import load_data, model_folder, require_same_experiment, require_same_rows
     from splade.report.progress import ProgressBars
     from splade.report.surgery_study import study_view
+    from splade.scripts.trained_run import find_run
     from splade.surgery import SurgeryPlan, run_surgery
 
     group_words = {name: _listed(some) for name, some in (_halves(one, "=", "group") for one in group or ())}
     swaps = dict(_halves(one, ":", "swap") for one in swap or ())
-    settings = load_config(config)
-    folder = model_folder(settings)
-    if not folder.is_dir():
-        raise ValueError(f"there is no model in {folder}; train it first: lexical-sae train --config {config}")
-    require_same_experiment(settings, folder.parent)
-    dataset = load_data(settings, settings.evaluation.seeds[0])
-    require_same_rows(folder.parent, dataset)
+    found = find_run(config)
     plan = SurgeryPlan(
         concept=concept,
-        positive=_labels(positive, dataset.label_names),
+        positive=_labels(positive, found.dataset.label_names),
         words=_listed(words),
         group_words=group_words,
         swaps=swaps,
@@ -67,9 +60,9 @@ def surgery(
         seed=seed,
     )
     others = () if also is None else (_other_texts(also, also_positive, also_texts, seed),)
-    place = out or Path(settings.output_dir) / "surgery"
+    place = out or found.place / "surgery"
     with ProgressBars(console) as bars:
-        results = run_surgery(folder, dataset, plan, place, others, bars)
+        results = run_surgery(found.model_folder, found.dataset, plan, place, others, bars)
     console.print(study_view(results))
     console.print(Text(f"written to {place}; open {place / 'surgery.html'}", style="dim"))
 
