@@ -22,6 +22,7 @@ def cajt() -> Recipe:
         FrequencyPenalty.Config(),
     )
     training = TrainingConfig(
+        calibrated_start=2.0,
         learning_rate=3e-4,
         head_rate=1.0,
         gate_rate=5.0,
@@ -31,7 +32,9 @@ def cajt() -> Recipe:
         controller=GECOController.Config(),
         objective=Objective.Config(terms=terms, balance=Sum.Config()),
     )
-    return Recipe(model=ModelConfig(gate=JumpReLUGate.Config(), saturation=Identity.Config()), training=training)
+    return Recipe(
+        model=ModelConfig(gate=JumpReLUGate.Config(offset=True), saturation=Identity.Config()), training=training
+    )
 
 
 def cajt_attention() -> Recipe:

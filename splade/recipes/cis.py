@@ -15,12 +15,13 @@ from splade.training.settings import TrainingConfig
 def cis() -> Recipe:
     """Shifted ReLU gate, log saturation; Hoyer and DF-FLOPS sparsity, balanced by uncertainty."""
     terms = (
-        CompletenessCE.Config(centred=False),
+        CompletenessCE.Config(centred=False, of_prediction=True),
         SeparationCosine.Config(centred=False),
         Hoyer.Config(centred=False),
         DFFlops.Config(),
     )
     training = TrainingConfig(
+        calibrated_start=2.0,
         learning_rate=None,
         head_rate=1.0,
         gate_rate=1.0,
@@ -30,4 +31,4 @@ def cis() -> Recipe:
         controller=GECOController.Config(),
         objective=Objective.Config(terms=terms, balance=Uncertainty.Config()),
     )
-    return Recipe(model=ModelConfig(gate=DReLU.Config(), saturation=Log1p.Config()), training=training)
+    return Recipe(model=ModelConfig(gate=DReLU.Config(offset=True), saturation=Log1p.Config()), training=training)

@@ -14,8 +14,13 @@ from splade.training.settings import TrainingConfig
 
 def lexical_sae() -> Recipe:
     """Shifted ReLU gate that learns five times faster, log saturation; L1 + L0 sparsity, a sparsity-aware tau."""
-    terms = (CompletenessCE.Config(centred=False), SeparationCosine.Config(centred=False), L1L0.Config())
+    terms = (
+        CompletenessCE.Config(centred=False, of_prediction=True),
+        SeparationCosine.Config(centred=False),
+        L1L0.Config(),
+    )
     training = TrainingConfig(
+        calibrated_start=2.0,
         learning_rate=None,
         head_rate=1.0,
         gate_rate=5.0,
@@ -25,4 +30,4 @@ def lexical_sae() -> Recipe:
         controller=GECOController.Config(sparsity_aware=True),
         objective=Objective.Config(terms=terms, balance=Sum.Config()),
     )
-    return Recipe(model=ModelConfig(gate=DReLU.Config(), saturation=Log1p.Config()), training=training)
+    return Recipe(model=ModelConfig(gate=DReLU.Config(offset=True), saturation=Log1p.Config()), training=training)

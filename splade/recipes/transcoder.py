@@ -14,8 +14,13 @@ from splade.training.settings import TrainingConfig
 
 def transcoder() -> Recipe:
     """Gated JumpReLU, strengths uncompressed; a penalty on open gates, terms weighted."""
-    terms = (CompletenessCE.Config(centred=False), SeparationCosine.Config(centred=False), GateL0.Config())
+    terms = (
+        CompletenessCE.Config(centred=False, of_prediction=True),
+        SeparationCosine.Config(centred=False),
+        GateL0.Config(),
+    )
     training = TrainingConfig(
+        calibrated_start=2.0,
         learning_rate=None,
         head_rate=1.0,
         gate_rate=5.0,
@@ -25,4 +30,6 @@ def transcoder() -> Recipe:
         controller=GECOController.Config(),
         objective=Objective.Config(terms=terms, balance=Weighted.Config()),
     )
-    return Recipe(model=ModelConfig(gate=GatedJumpReLU.Config(), saturation=Identity.Config()), training=training)
+    return Recipe(
+        model=ModelConfig(gate=GatedJumpReLU.Config(offset=True), saturation=Identity.Config()), training=training
+    )

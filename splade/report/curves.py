@@ -18,7 +18,7 @@ CHARTS: dict[str, dict[str, str]] = {
     "Multipliers": {"lambda": "lambda (CE)", "mu": "mu (words)"},
 }
 """Title of each chart that every run may have, and the records it draws with the name of each line."""
-NO_TERMS = {"step", "violation", *(key for lines in CHARTS.values() for key in lines)}
+NO_TERMS = {"step", "violation", "tau", *(key for lines in CHARTS.values() for key in lines)}
 VALIDATION = "validation"
 
 

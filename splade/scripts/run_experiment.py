@@ -34,10 +34,7 @@ def train(
     ] = False,
     recipe: Annotated[
         str | None,
-        typer.Option(
-            help="anchored (the default), or an earlier one: cajt, cis, lexical_sae, transcoder. Those start with "
-            "nearly all words open; for a few passes on the bundled encoder follow experiments/cpu/sst2_cis.yaml."
-        ),
+        typer.Option(help="anchored (the default), or one of the papers': cajt, cis, lexical_sae, transcoder."),
     ] = None,
     text_column: Annotated[str | None, typer.Option(help="Column with the text; guessed when not given.")] = None,
     label_column: Annotated[str | None, typer.Option(help="Column with the label; guessed when not given.")] = None,

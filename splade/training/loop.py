@@ -310,7 +310,7 @@ class Trainer:
         criterion = self.criterion
         figures: Record = {"ce": seen.ce, "active_words": seen.active, "lambda": self.geco.multiplier, **seen.terms}
         if self.geco.violation is not None:
-            figures["violation"] = self.geco.violation
+            figures |= {"violation": self.geco.violation, "tau": self.geco.current_tau(seen.words)}
         if criterion.count is not None:
             figures["mu"] = criterion.count.multiplier
         self.callbacks.on_record({"step": self.step, **figures, "rates": self.optimiser.learning_rates()})

@@ -17,6 +17,8 @@ logger = logging.getLogger(__name__)
 
 SMALLEST, LARGEST = 1e-6, 1e-3
 """No rate outside these is ever chosen."""
+LEAST_FALL = 0.25
+"""Share of the whole fall of the loss that must lie behind a rate for it to be chosen."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,9 @@ def lr_range_test(
 def steepest_descent(rates: Sequence[float], losses: Sequence[float], window: int = 11) -> float | None:
     """The rate at which the smoothed loss falls fastest per factor of rate; None if it never falls.
 
-    Smoothed about each point rather than behind it, which would put the answer too high.
+    Smoothed about each point rather than behind it, which would put the answer too high. Only rates count that have
+    already brought a good part of the fall, `LEAST_FALL`, and lie before its bottom: at tiny rates the loss only
+    changes because batches differ, and that noise can be steeper than any learning.
     """
     finite = [loss for loss in losses if math.isfinite(loss)]
     if len(finite) < window:
@@ -79,8 +83,11 @@ def steepest_descent(rates: Sequence[float], losses: Sequence[float], window: in
     kernel = np.hanning(window + 2)[1:-1]
     smooth = np.convolve(finite, kernel, "same") / np.convolve(np.ones(len(finite)), kernel, "same")
     slope = np.gradient(smooth, np.log(rates[: len(finite)]))
-    best = int(slope.argmin())
-    return float(rates[best]) if slope[best] < 0 else None
+    bottom = int(smooth.argmin())
+    started = float(np.median(finite[:window]))
+    has_fallen = smooth <= started - LEAST_FALL * (started - smooth[bottom])
+    counts = has_fallen & (np.arange(len(smooth)) <= bottom) & (slope < 0)
+    return float(rates[int(np.where(counts, slope, np.inf).argmin())]) if counts.any() else None
 
 
 def _ran_away(losses: Sequence[float]) -> bool:

@@ -107,7 +107,9 @@ def test_a_bare_kind_that_is_the_recipes_keeps_the_recipes_fields():
 
 
 def test_a_part_of_another_kind_replaces_the_recipes_part_whole():
-    assert parse_config("recipe: cajt\nmodel: {gate: drelu}").model.gate.model_dump() == {
+    assert parse_config(
+        "recipe: cajt\nmodel: {gate: drelu}\ntraining: {calibrated_start: null}"
+    ).model.gate.model_dump() == {
         "kind": "drelu",
         "initial_threshold": 0.0,
         "offset": False,

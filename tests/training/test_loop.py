@@ -164,14 +164,26 @@ def test_epochs_that_break_the_constraint_are_said_to_and_the_lowest_cross_entro
 
 
 def test_an_untrained_head_is_sure_of_nothing_when_training_begins():
-    trainer = recipe_trainer("transcoder", calibrated_start=2.0)
-    trainer.model.gate.offset = torch.nn.Parameter(torch.zeros(len(trainer.model.dimensions)))
+    trainer = recipe_trainer("transcoder")
     with torch.no_grad():
         trainer.model.heads["classify"].word_vectors.mul_(1e3)
     trainer.prepare()
     encoded = trainer.train.encode(trainer.model, list(range(8)))
     logits = trainer.model.decide(encoded.sparse_vector, "classify").logits
     assert logits.softmax(-1).max().item() < 0.9
+
+
+@pytest.mark.parametrize("name", ["cis", "lexical_sae", "transcoder", "cajt"])
+def test_a_seed_recipe_starts_with_about_twice_its_target_of_active_words(name):
+    def active_at_start(**changes):
+        trainer = recipe_trainer(name, active_target=4.0, **changes)
+        trainer.prepare()
+        trainer.model.eval()
+        encoded = trainer.train.encode(trainer.model, range(len(TEXTS)))
+        return (encoded.sparse_vector > 0).sum(-1).float().mean().item()
+
+    assert 6 <= active_at_start() <= 10
+    assert not 6 <= active_at_start(calibrated_start=None) <= 10, "the plain start knows nothing of the texts"
 
 
 def test_a_run_that_begins_with_more_words_than_anyone_reads_says_so(monkeypatch, caplog):
@@ -464,7 +476,7 @@ def test_a_lower_target_leaves_fewer_words_active():
 
 
 def test_a_range_test_finds_a_rate_and_leaves_no_trace():
-    trainer = recipe_trainer("cis", learning_rate=None)
+    trainer = recipe_trainer("cis", learning_rate=None, calibrated_start=None)
     before = weights(trainer.model)
     trainer.prepare()
     assert_bitwise_equal(weights(trainer.model), before)
@@ -478,7 +490,7 @@ def test_a_range_test_that_is_interrupted_has_saved_nothing():
 
 
 def test_an_automatic_batch_size_leaves_no_trace():
-    trainer = recipe_trainer("cis", batch_size=None)
+    trainer = recipe_trainer("cis", batch_size=None, calibrated_start=None)
     before = weights(trainer.model)
     trainer.prepare()
     assert_bitwise_equal(weights(trainer.model), before)

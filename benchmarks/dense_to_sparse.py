@@ -1,0 +1,201 @@
+"""From dense to sparse: `python -m benchmarks.dense_to_sparse FOLDER [RECIPE ...] [--rows N]`.
+
+Each of the four seed recipes is trained on SST-2 with the bundled encoder for one pass over N rows, three ways:
+- from the plain start of the papers (every threshold at one constant, no offset), with the pressure of the second paper
+  on: a sparsity-aware tau, and gates that learn five times faster than the encoder;
+- from the plain start with both off;
+- from the recipe's own calibrated start, with whatever pressure the recipe has.
+
+Active words, validation accuracy, tau and lambda are recorded along the way. The folder gets one JSON file per run,
+`dense_to_sparse.json`, a table in Markdown and a figure. Runs that are finished are not repeated.
+"""
+
+import argparse
+import json
+import time
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from splade.config.schema import ExperimentConfig
+from splade.device import set_seed
+from splade.files import write_text
+from splade.models.lexical_sae import CLASSIFY, LexicalSAE
+from splade.pipelines import documents, load_data
+from splade.pipelines.scoring import score
+from splade.recipes import recipe_by_name
+from splade.report.svg import Axis, Series, line_chart
+from splade.training.loop import Callbacks, Record, Trainer
+
+RECIPES = ("cis", "lexical_sae", "transcoder", "cajt")
+WAYS = (("plain", "on"), ("plain", "off"), ("calibrated", "as in the recipe"))
+"""Start and pressure of each run."""
+BOOST = 5.0
+"""How much faster gates learn than the encoder while pressure is on."""
+EVERY = 50
+"""Steps between two looks at the validation texts."""
+PRESSURE = {"on": ", pressure on", "off": ", pressure off", "as in the recipe": ""}
+Run = dict[str, Any]
+
+
+def main() -> None:
+    asked = _arguments()
+    asked.folder.mkdir(parents=True, exist_ok=True)
+    runs = []
+    for recipe, (start, pressure) in product(asked.recipe, WAYS):
+        place = asked.folder / f"{recipe}-{start}-{pressure.replace(' ', '-')}.json"
+        if not place.is_file():
+            found = measure(recipe, start, pressure, asked.rows)
+            write_text(place, json.dumps(found))
+        runs.append(json.loads(place.read_text()))
+        print(_row(runs[-1]), flush=True)
+        write_text(asked.folder / "dense_to_sparse.json", json.dumps(runs))
+        write_text(asked.folder / "dense_to_sparse.md", table(runs))
+        for name, chart in charts(runs):
+            write_text(asked.folder / f"dense_to_sparse_{name}.svg", chart)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="The seed recipes from their plain and calibrated starts on SST-2.")
+    parser.add_argument("folder", type=Path, help="where the figures go; what is finished there is not done again")
+    parser.add_argument("recipe", nargs="*", default=RECIPES, help="by default all four")
+    parser.add_argument("--rows", type=int, default=8000, help="training rows, one pass (default 8,000)")
+    return parser.parse_args()
+
+
+def settings(recipe: str, start: str, pressure: str, rows: int) -> ExperimentConfig:
+    """The recipe as it stands but for what is compared."""
+    full = recipe_by_name(recipe)
+    changes: dict[str, Any] = {"max_epochs": 1}
+    model: dict[str, Any] = {"max_length": 64}
+    if start == "plain":
+        is_on = pressure == "on"
+        controller = full.training.controller.model_copy(update={"sparsity_aware": is_on})
+        changes |= {"calibrated_start": None, "controller": controller, "gate_rate": BOOST if is_on else 1.0}
+        model["gate"] = full.model.gate.model_copy(update={"offset": False})
+    base = ExperimentConfig(recipe=recipe, model=full.model, training=full.training)
+    return base.model_copy(
+        update={
+            "data": base.data.model_copy(update={"dataset_name": "sst2", "train_samples": rows}),
+            "model": full.model.model_copy(update=model),
+            "training": full.training.model_copy(update=changes),
+        }
+    )
+
+
+def measure(recipe: str, start: str, pressure: str, rows: int) -> Run:
+    """Train once and return the curve, with the figures of the model that was kept."""
+    config = settings(recipe, start, pressure, rows)
+    dataset = load_data(config, seed=0)
+    set_seed(0)
+    model = LexicalSAE.from_backbone(config.model, {CLASSIFY: dataset.label_names}, dataset.train.texts)
+    train, validation = (documents(model, split) for split in (dataset.train, dataset.validation))
+    steps: list[Record] = []
+    looks: list[Record] = []
+    rate: list[float] = []
+
+    def on_record(record: Record) -> None:
+        if record.get("event") == "learning rate found":
+            rate.append(record["lr"])
+        if "step" not in record:
+            return
+        steps.append({key: record.get(key) for key in ("step", "active_words", "ce", "lambda", "tau")})
+        if record["step"] % EVERY == 0:
+            with trainer.optimiser.averaged_weights():
+                looks.append({"step": record["step"], **trainer.criterion.validate(model, validation)})
+            model.train()
+            trainer.criterion.train()
+
+    started = time.process_time()
+    first = model.gate.thresholds().detach().clone()
+    trainer = Trainer(model, train, validation, config.training, seed=0, callbacks=Callbacks(on_record=on_record))
+    reach = _needed_shift(trainer)
+    best = trainer.run()
+    tested = score(model, dataset.test)
+    return {
+        "recipe": recipe,
+        "start": start,
+        "pressure": pressure,
+        "rows": len(dataset.train.texts),
+        "learning rate": rate[0] if rate else config.training.learning_rate,
+        "shift needed": reach,
+        "shift made": float((model.gate.thresholds().detach() - first).mean()),
+        "validation": best.accuracy,
+        "dev": tested.accuracy,
+        "active words": tested.active_words,
+        "seconds": time.process_time() - started,
+        "steps": steps,
+        "looks": looks,
+    }
+
+
+@torch.no_grad()
+def _needed_shift(trainer: Trainer, words: int = 2000, texts: int = 64) -> float:
+    """How far all thresholds must rise for `words` of a text's words to stay active, in logits."""
+    model = trainer.model.eval()
+    logits = trainer.train.encode(model, list(range(texts))).logits.masked_fill(model.gate.closed, -torch.inf)
+    kth = logits.topk(words, dim=1).values[:, -1].mean()
+    return float(kth - model.gate.thresholds().mean())
+
+
+def table(runs: list[Run]) -> str:
+    """One row per run, in Markdown."""
+    head = (
+        "| recipe | start | pressure | active words: first step | after warm-up | at the end | dev accuracy | "
+        "tau, last step | lambda, last step | learning rate | thresholds rose by | needed for 2,000 words |"
+    )
+    return "\n".join([head, "|---" * 12 + "|", *map(_row, runs)]) + "\n"
+
+
+def _row(run: Run) -> str:
+    steps, constrained = run["steps"], [step for step in run["steps"] if step["tau"] is not None]
+    last = constrained[-1]
+    cells = (
+        f"`{run['recipe']}`",
+        run["start"],
+        run["pressure"],
+        f"{steps[0]['active_words']:,.0f}",
+        f"{constrained[0]['active_words']:,.0f}",
+        f"{run['active words']:,.0f}",
+        f"{run['dev']:.1%}",
+        f"{last['tau']:.3f}",
+        f"{last['lambda']:.2f}",
+        f"{run['learning rate']:.1e}",
+        f"{run['shift made']:+.2f}",
+        f"{run['shift needed']:+.2f}",
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+def charts(runs: list[Run]) -> Iterator[tuple[str, str]]:
+    """Name and SVG of each figure: one line per run."""
+    lines = {
+        "words": ("Active words per text", Axis("active words", log=True), "steps", "active_words"),
+        "accuracy": ("Validation accuracy", Axis("accuracy", from_zero=False), "looks", "accuracy"),
+        "tau": ("Cross-entropy to keep (tau)", Axis("tau", from_zero=False), "steps", "tau"),
+        "lambda": ("Multiplier of the cross-entropy", Axis("lambda", from_zero=False), "steps", "lambda"),
+    }
+    for name, (title, axis, source, key) in lines.items():
+        for start in ("plain", "calibrated"):
+            drawn = [
+                Series(run["recipe"] + PRESSURE[run["pressure"]], *_points(run[source], key))
+                for run in runs
+                if run["start"] == start and any(record[key] is not None for record in run[source])
+            ]
+            if drawn:
+                yield f"{name}_{start}", line_chart(f"{title}: {start} start", Axis("step"), axis, drawn)
+
+
+def _points(records: list[Record], key: str, most: int = 30) -> tuple[list[float], list[float]]:
+    """Steps and values, thinned to means over about equally many steps."""
+    known = [(record["step"], record[key]) for record in records if record[key] is not None]
+    count = min(most, len(known))
+    groups = [known[i * len(known) // count : (i + 1) * len(known) // count] for i in range(count)]
+    return tuple([sum(pair[axis] for pair in group) / len(group) for group in groups] for axis in (0, 1))  # pyright: ignore[reportReturnType]
+
+
+if __name__ == "__main__":
+    main()
