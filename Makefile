@@ -2,11 +2,15 @@
 PYTHON ?= python3
 BIN := .venv/bin
 PIP_ARGS ?=
+PLAIN_CPU := OMP_NUM_THREADS=1 ATEN_CPU_CAPABILITY=default
+SETTINGS := "OMP_NUM_THREADS=1" "OMP_NUM_THREADS=2" "$(PLAIN_CPU)" "OMP_NUM_THREADS=1 ATEN_CPU_CAPABILITY=avx2" \
+	"OMP_NUM_THREADS=1 MKL_CBWR=COMPATIBLE"
+TRAINS := tests/training tests/circuits tests/models tests/pipelines tests/scripts tests/surgery
 
-.PHONY: quickstart test test-all check lint format bench docs identity lock clean help
+.PHONY: quickstart test test-all test-portable test-plain-cpu golden check lint format bench docs identity lock clean help
 
 help: ## Show what can be made
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 quickstart: $(BIN)/.installed ## Train a movie-review classifier on the CPU and explain three reviews
 	$(BIN)/lexical-sae quickstart
@@ -16,6 +20,20 @@ test: $(BIN)/.installed-dev ## The quick suite: offline, seeded, on the CPU
 
 test-all: $(BIN)/.installed-dev ## Everything, slow and networked tests included
 	$(BIN)/python -m pytest -n 2 -m ""
+
+test-portable: $(BIN)/.installed-dev ## The quick suite as other CPUs and thread counts round
+	@failed=; for setting in $(SETTINGS); do \
+		echo "=== quick suite with $$setting"; \
+		env $$setting $(BIN)/python -m pytest -n 2 || failed="$$failed\n  $$setting"; \
+	done; \
+	if [ -n "$$failed" ]; then printf "failed with:$$failed\n"; exit 1; fi
+
+test-plain-cpu: $(BIN)/.installed-dev ## The tests that train, without vector instructions
+	@echo "=== $(TRAINS) with $(PLAIN_CPU)"
+	env $(PLAIN_CPU) $(BIN)/python -m pytest -n 2 $(TRAINS)
+
+golden: $(BIN)/.installed-dev ## Rewrite the stored training curves
+	$(BIN)/python -m tests.training.test_loop
 
 check: lint test ## Format, lint, types, import contract and the quick suite
 

@@ -1,3 +1,4 @@
+import os
 import sys
 
 import pytest
@@ -7,8 +8,9 @@ from transformers.utils import logging as transformers_logging
 
 from splade import cli
 
-# One thread per worker: the tensors are tiny, and two workers share two cores.
-torch.set_num_threads(1)
+# One thread per worker unless somebody asks for more: the tensors are tiny, and two workers share two cores.
+if "OMP_NUM_THREADS" not in os.environ:
+    torch.set_num_threads(1)
 transformers_logging.disable_progress_bar()
 # Times vary with the machine; seeds do not.
 settings.register_profile("project", deadline=None, derandomize=True, max_examples=40)

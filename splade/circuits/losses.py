@@ -124,8 +124,10 @@ def active_surplus(is_open: Bool[Tensor, "N V"], open_prob: Float[Tensor, "N V"]
 
     Example: 3 and 5 words open, target 2 -> 1
     """
-    smooth = open_prob.sum(-1).mean()
-    return ((active_count(is_open) + smooth - smooth.detach()) / target - 1).relu()
+    count, smooth = active_count(is_open), open_prob.sum(-1).mean()
+    # The exact count alone decides whether there is a surplus: `count + smooth - smooth` rounds, and at the target
+    # the gradient would be there on one machine and not on another.
+    return (count > target) * (count / target - 1 + (smooth - smooth.detach()) / target)
 
 
 def own_words(excess: Float[Tensor, "N V"], own: Bool[Tensor, "N V"], margin: float) -> Scalar:

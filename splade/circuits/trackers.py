@@ -105,7 +105,7 @@ class FeatureFrequencyTracker(nn.Module):
 
     def update(self, is_open: Bool[Tensor, "N V"], proposed: Bool[Tensor, " V"] | None = None) -> None:
         """Take in one batch: what opened in each text, and what might have opened in any of them."""
-        self.average.lerp_(is_open.float().mean(0), 1 - self.decay)
+        self.average.lerp_(is_open.to(self.average.dtype).mean(0), 1 - self.decay)
         self.steps += 1
         self.live_now |= is_open.any(0) if proposed is None else is_open.any(0) | proposed
 

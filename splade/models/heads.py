@@ -83,7 +83,8 @@ class ReluHead(nn.Module):
             return
         rows = normalize(embeddings - embeddings.mean(0), dim=-1)
         # Near words now add up instead of cancelling: smaller than vectors drawn one by one.
-        self.word_vectors.copy_(0.03 * rows @ torch.randn(rows.shape[1], self.word_vectors.shape[1]).to(rows))
+        drawn = torch.randn(rows.shape[1], self.word_vectors.shape[1], dtype=rows.dtype)
+        self.word_vectors.copy_(0.03 * rows @ drawn.to(rows.device))
 
     @torch.no_grad()
     def calm(self, sparse_vectors: Float[Tensor, "N V"]) -> None:

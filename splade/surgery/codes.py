@@ -125,15 +125,15 @@ def decider(model: LexicalSAE, positive: Sequence[int]) -> Decide:
 
 @torch.no_grad()
 def _logits(model: LexicalSAE, edited: EditedCodes) -> Float[Tensor, "B C"]:
-    device = model.gate.closed.device
+    device, dtype = model.gate.closed.device, next(model.head().parameters()).dtype
     if len(edited.directions):
         dense = edited.words.toarray() - edited.scores @ edited.directions
-        return model.head()(torch.from_numpy(dense).float().to(device)).logits
+        return model.head()(torch.from_numpy(dense).to(device, dtype)).logits
     words = edited.words.copy()
     words.eliminate_zeros()
     words.sort_indices()
     ids = torch.from_numpy(words.indices.astype(np.int64))
     offsets = torch.from_numpy(words.indptr.astype(np.int64))
-    values = torch.from_numpy(words.data).float()
-    code = SparseCode(ids.to(device), values.to(device), torch.full_like(ids, -1), offsets.to(device), words.shape[1])
+    values = torch.from_numpy(words.data).to(device, dtype)
+    code = SparseCode(ids.to(device), values, torch.full_like(ids, -1), offsets.to(device), words.shape[1])
     return model.read(code).logits

@@ -46,5 +46,7 @@ def open_about_each(model: LexicalSAE, samples: Iterable[Float[Tensor, "N V"]], 
             f"no word can open in any of the {count} samples that calibration read: every word is closed, or "
             "model.neighbourhood has none for these texts; check the texts, or set model.neighbourhood to null"
         )
-    cut = ranked[min(words * count, len(ranked) - 1)]
+    first_closed = min(words * count, len(ranked) - 1)
+    # Midway between the last that opens and the first that does not: at the threshold itself, rounding would decide.
+    cut = ranked[max(first_closed - 1, 0) : first_closed + 1].mean()
     model.gate.offset.fill_(float(model.gate.thresholds().mean() - cut))

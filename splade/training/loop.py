@@ -94,13 +94,12 @@ class Trainer:
             )
         self.model, self.train, self.validation = model, train, validation
         self.settings, self.seed, self.callbacks = settings, seed, callbacks or Callbacks()
-        device = next(model.parameters()).device
         self.steps_per_epoch = math.ceil(len(train.texts) / settings.effective_batch)
         self.max_epochs = settings.planned_epochs(len(train.texts))
         self.planned_steps = self.steps_per_epoch * self.max_epochs
         self.warmup_steps = round(settings.warmup_fraction * self.planned_steps)
         steps = (self.steps_per_epoch, max(1, self.planned_steps - self.warmup_steps), self.planned_steps)
-        self.criterion = Criterion(model, train.head, settings, steps).to(device)
+        self.criterion = Criterion(model, train.head, settings, steps).to(next(model.parameters()))
         self.micro = MicroBatches(settings.batch_size or settings.effective_batch)
         self.selection = Selection(settings.patience)
         self.best_weights: dict[str, Tensor] = {}

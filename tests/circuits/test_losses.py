@@ -124,6 +124,16 @@ def test_surplus_is_that_of_the_exact_count_and_learns_through_the_smooth_one():
         assert losses.active_surplus(is_open, open_prob, 4).item() == 0
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_exactly_as_many_words_as_wanted_pull_on_nothing_however_the_smooth_count_rounds(dtype):
+    for wanted in range(1, 40):
+        open_prob = torch.rand(8, 40, dtype=dtype, requires_grad=True)
+        is_open = torch.arange(40).expand(8, 40) < wanted
+        losses.active_surplus(is_open, open_prob, float(wanted)).backward()
+        assert open_prob.grad is not None
+        assert not open_prob.grad.any()
+
+
 def test_own_words_are_pulled_up_to_the_margin_and_no_further():
     excess = torch.tensor([[0.4, 3.0, -9.0], [-2.0, -torch.inf, 0.0]], requires_grad=True)
     own = torch.tensor([[True, True, False], [False, False, False]])

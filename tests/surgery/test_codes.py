@@ -63,6 +63,16 @@ def test_answers_are_those_of_prediction(model, readings):
     assert answers.said.tolist() == [label != labels[0] for label in predicted]
 
 
+def test_a_model_in_double_precision_decides_in_double_precision():
+    double = tiny.model().double()
+    codes = read_texts(double, TEXTS, [2]).codes
+    nothing = np.zeros((codes.shape[1], 1))
+    with torch.no_grad():
+        expected = double.head()(torch.from_numpy(codes.toarray())).logits.softmax(-1)[:, 2]
+    for edited in (EditedCodes.untouched(codes), Erasure(nothing[:, 0], nothing, nothing.T)(codes)):
+        np.testing.assert_allclose(decider(double, [2])(edited).score, expected, rtol=0, atol=1e-12)
+
+
 def test_directions_are_taken_out_before_the_head_reads(model, readings):
     rng = np.random.default_rng(0)
     size = readings.codes.shape[1]

@@ -53,6 +53,17 @@ def test_for_tags_the_wanted_number_opens_at_each_labelled_position(wanted, shap
     assert fewer.sum(-1).float().mean().item() < 0.8 * wanted
 
 
+def test_the_cut_is_midway_between_the_last_word_that_opens_and_the_first_that_does_not():
+    model = anchored_model()
+    logits = torch.full((2, len(model.dimensions)), -9.0)
+    logits[:, [7, 8, 9]] = torch.tensor([[8.0, 5.0, 1.0], [9.0, 4.0, 3.0]])
+    open_about_each(model, [logits], 2)
+    excess = logits - model.gate.openings()
+    assert ((excess > 0).sum(-1) == 2).all()
+    assert excess[excess > 0].min().item() == pytest.approx(0.5, abs=1e-5)
+    assert excess[excess <= 0].max().item() == pytest.approx(-0.5, abs=1e-5)
+
+
 def test_calibration_needs_an_offset_to_move():
     with pytest.raises(ValueError, match="set model.gate.offset to true"):
         open_about(tiny.model(), [], 10)

@@ -62,8 +62,8 @@ class VirtualExpander(nn.Module):
         scores = self.scores(hidden).unflatten(-1, (-1, self.num_senses))
         probabilities = scores.softmax(-1)
         picked = torch.zeros_like(scores, dtype=torch.bool).scatter_(-1, scores.argmax(-1, keepdim=True), True)
-        # Straight-through: the factor is one, its gradient that of the softmax.
-        factor = 1 + probabilities - probabilities.detach()
+        # Straight-through: the factor is one, its gradient that of the softmax. Added from the left it would round.
+        factor = 1 + (probabilities - probabilities.detach())
         # A word that cannot open here (-inf) has no slot to pick; as a factor, -inf would make gradients NaN.
         can_open = word_logits[..., None] != -torch.inf
         finite = word_logits.masked_fill(word_logits == -torch.inf, 0.0)
