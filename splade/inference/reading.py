@@ -9,8 +9,9 @@ from typing import Any, TypeVar
 import torch
 
 from splade.circuits.core import SparseCircuitState
-from splade.data.batches import Batch, length_buckets, tokenise
+from splade.data.batches import Batch, TokenisedTexts, length_buckets, pad_id
 from splade.data.cells import repair_text
+from splade.encoding import EncodedText, encode
 from splade.models.lexical_sae import CLASSIFY, LexicalSAE
 
 logger = logging.getLogger(__name__)
@@ -26,8 +27,8 @@ class ReadTexts:
     """Some texts and the decisions on them."""
 
     texts: Sequence[str]
+    encoded: Sequence[EncodedText]
     token_ids: Sequence[Sequence[int]]
-    tokens_cut: Sequence[int]
     batch: Batch
     state: SparseCircuitState
 
@@ -45,7 +46,8 @@ def answers(
     coming = _checked(texts)
     num_cut = 0
     while pool := list(islice(coming, BATCHES_AT_ONCE * batch_size)):
-        tokenised = tokenise(model.tokenizer, pool, model.max_length)
+        encoded = encode(model.tokenizer, pool, model.max_length)
+        tokenised = TokenisedTexts.of(encoded, pad_id(model.tokenizer))
         num_cut += tokenised.num_cut
         made: dict[int, Answer] = {}
         for rows in length_buckets(tokenised, batch_size):
@@ -53,8 +55,8 @@ def answers(
                 batch = tokenised.batch(rows)
                 read = ReadTexts(
                     [pool[row] for row in rows],
+                    [encoded[row] for row in rows],
                     [tokenised.ids[row] for row in rows],
-                    [tokenised.tokens_cut[row] for row in rows],
                     batch,
                     read_batch(model, batch),
                 )
