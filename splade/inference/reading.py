@@ -1,6 +1,7 @@
 """From any iterable of texts to decisions, in bounded memory: the one loop under predictions and explanations."""
 
 import logging
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -21,6 +22,8 @@ BATCHES_AT_ONCE = 16
 
 Answer = TypeVar("Answer")
 
+_switching = threading.Lock()
+
 
 @dataclass(frozen=True)
 class ReadTexts:
@@ -40,9 +43,7 @@ def answers(
     model.head(CLASSIFY)
     if batch_size < 1:
         raise ValueError(f"batch_size is {batch_size}; it must be at least 1")
-    if model.training:
-        # Walks over every module: worth a tenth of a short text's time when there is nothing to change.
-        model.eval()
+    stop_training(model)
     coming = _checked(texts)
     num_cut = 0
     while pool := list(islice(coming, BATCHES_AT_ONCE * batch_size)):
@@ -78,6 +79,15 @@ def is_one_text(texts: Any) -> bool:
     if isinstance(texts, bytes | dict) or not isinstance(texts, Iterable) or getattr(texts, "ndim", 1) != 1:
         raise ValueError(f"texts is {type(texts).__name__}; give one string, or put your texts in a list")
     return False
+
+
+def stop_training(model: LexicalSAE) -> None:
+    """Dropout off, and whatever else only training does; nobody reads with a model that is half switched."""
+    # Under the lock even to look: the flag of the whole is cleared first, those of its parts one by one afterwards.
+    with _switching:
+        if model.training:
+            # Walks over every module: worth a tenth of a short text's time when there is nothing to change.
+            model.eval()
 
 
 @torch.no_grad()
