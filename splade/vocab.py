@@ -19,6 +19,7 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from splade.contractions import APOSTROPHES, NEGATED, SHORT_NOT, ways_to_write
+from splade.encoding import encode
 
 Kind = Literal["word", "sense", "shape"]
 CONTINUATION = "##"
@@ -156,8 +157,7 @@ class Vocabulary:
             return []
         written = [ways_to_write(word) for word in words]
         texts = [text for ways in written for way in ways for text in (" " + way, way)]
-        cut = self.tokenizer(texts, add_special_tokens=False, split_special_tokens=True)["input_ids"]
-        ids = iter([tuple(each) for each in cut])  # pyright: ignore[reportGeneralTypeIssues, reportArgumentType]
+        ids = iter([tuple(text.ids) for text in encode(self.tokenizer, texts, add_special_tokens=False)])
         found = [tuple(dict.fromkeys(next(ids) for _ in range(2 * len(ways)))) for ways in written]
         # Not all contractions are cut at the apostrophe by every tokenizer; those that are will do.
         return [
@@ -240,7 +240,8 @@ class Vocabulary:
         return next(i for i in range(len(self.tokenizer)) if i not in special)
 
     def _encode(self, text: str) -> list[int]:
-        return self.tokenizer(text, add_special_tokens=False)["input_ids"]  # pyright: ignore[reportReturnType]
+        (encoded,) = encode(self.tokenizer, [text], add_special_tokens=False, reads_special_tokens=True)
+        return encoded.ids
 
     def _single(self, text: str) -> list[int]:
         """The one dimension a text is, or nothing."""

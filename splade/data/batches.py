@@ -11,6 +11,7 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from splade.data.cells import repair_text
+from splade.encoding import EncodedText, encode
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,11 @@ class TokenisedTexts:
     ids: tuple[list[int], ...]
     tokens_cut: tuple[int, ...]
     pad_id: int
+
+    @classmethod
+    def of(cls, encoded: Sequence[EncodedText], pad_id: int) -> "TokenisedTexts":
+        """Texts that are encoded already."""
+        return cls(tuple(text.ids for text in encoded), tuple(text.tokens_cut for text in encoded), pad_id)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -63,27 +69,9 @@ def tokenise(tokenizer: PreTrainedTokenizerBase, texts: Sequence[Any], max_lengt
     for row, text in enumerate(texts):
         if not isinstance(text, str):
             raise ValueError(f"text {row} is {type(text).__name__} {text!r}, not a string")
-    if not texts:
-        return TokenisedTexts((), (), pad_id(tokenizer))
     # A lone surrogate is no character; the tokenizer would fail on it from inside.
     clean = [repair_text(text) for text in texts]
-    encoded = tokenizer(
-        clean,
-        truncation=True,
-        max_length=max_length,
-        return_overflowing_tokens=True,
-        split_special_tokens=True,
-        return_attention_mask=False,
-    )
-    ids: list[list[int]] = [[] for _ in texts]
-    cut = [0] * len(texts)
-    added = tokenizer.num_special_tokens_to_add()
-    for piece, row in zip(encoded["input_ids"], encoded["overflow_to_sample_mapping"], strict=True):  # pyright: ignore[reportArgumentType]
-        if ids[row]:
-            cut[row] += len(piece) - added
-        else:
-            ids[row] = list(piece)
-    return TokenisedTexts(tuple(ids), tuple(cut), pad_id(tokenizer))
+    return TokenisedTexts.of(encode(tokenizer, clean, max_length), pad_id(tokenizer))
 
 
 def length_buckets(texts: TokenisedTexts, batch_size: int) -> Iterator[list[int]]:

@@ -19,9 +19,10 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
-from splade.data.batches import TokenisedTexts
+from splade.data.batches import TokenisedTexts, pad_id
 from splade.data.cells import repair_text
 from splade.data.tagging import align_tags_to_subwords, decode_valid_tags, parse_tag
+from splade.encoding import encode
 
 SPARE = 16
 """One token in so many is left free: cut off from its neighbours, a word may need more tokens."""
@@ -135,8 +136,7 @@ def tokenise_words(tokenizer: PreTrainedTokenizerBase, sentences: Sequence[Any],
             word_ids.append(read)
             standing.append(all_words)
             owners.append(number)
-    pad_id = 0 if tokenizer.pad_token_id is None else int(tokenizer.pad_token_id)  # pyright: ignore[reportArgumentType]
-    texts = TokenisedTexts(tuple(ids), (0,) * len(ids), pad_id)
+    texts = TokenisedTexts(tuple(ids), (0,) * len(ids), pad_id(tokenizer))
     return WordRows(texts, tuple(word_ids), tuple(standing), tuple(owners), tuple(map(len, clean)))
 
 
@@ -153,22 +153,15 @@ def _tokenised(
     tokenizer: PreTrainedTokenizerBase, sentences: Sequence[Sequence[str]], max_length: int | None = None
 ) -> Iterator[tuple[list[int], WordIds]]:
     """Token ids of each sentence with special tokens, and the word of each token."""
-    if not sentences:
-        return
-    encoded: Any = tokenizer(
-        [" ".join(words) for words in sentences],
-        return_offsets_mapping=True,
-        split_special_tokens=True,
-        return_attention_mask=False,
-        truncation=max_length is not None,
-        max_length=max_length,
-        verbose=False,
-    )
-    for words, ids, offsets in zip(sentences, encoded["input_ids"], encoded["offset_mapping"], strict=True):
+    encoded = encode(tokenizer, [" ".join(words) for words in sentences], max_length)
+    for words, text in zip(sentences, encoded, strict=True):
         # Each word stands one space after the one before it.
         ends = list(accumulate(map(len, words), lambda end, size: end + 1 + size))
         starts = [end - len(word) for end, word in zip(ends, words, strict=True)]
-        yield list(ids), tuple(_word_at(last - 1, starts, ends) if first < last else None for first, last in offsets)
+        yield (
+            text.ids,
+            tuple(_word_at(last - 1, starts, ends) if first < last else None for first, last in text.offsets),
+        )
 
 
 def _word_at(character: int, starts: Sequence[int], ends: Sequence[int]) -> int | None:

@@ -13,12 +13,12 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, takewhile
-from typing import Any
 
 import regex
 from transformers import PreTrainedTokenizerBase
 
 from splade.data.cells import repair_text
+from splade.encoding import EncodedText, encode
 
 Span = tuple[int, int]
 """First character and the one after the last."""
@@ -95,8 +95,19 @@ def lay_out(tokenizer: PreTrainedTokenizerBase, text: str, token_ids: Sequence[i
     Example: `unhappy film` cut into `un ##happy film` has the words (0, 7) and (8, 12), and token_words (0, 0, 1).
     """
     clean = repair_text(text)
-    encoded = _encode(tokenizer, clean, token_ids)
-    offsets: list[Span] = encoded["offset_mapping"]
+    for add_special_tokens in (True, False):
+        (encoded,) = encode(tokenizer, [clean], len(token_ids), add_special_tokens=add_special_tokens)
+        if encoded.ids == list(token_ids):
+            return layout_of(text, encoded)
+    raise ValueError(
+        f"these {len(token_ids)} token ids are not what the tokenizer makes of {clean[:50]!r}; "
+        "take them from splade.data.batches.tokenise, of the same text and without padding"
+    )
+
+
+def layout_of(text: str, encoded: EncodedText) -> TextLayout:
+    """Where the tokens of a text stand, given its encoding: that of `repair_text(text)`."""
+    clean, offsets = repair_text(text), encoded.offsets
     seen = max((end for _, end in offsets), default=0)
     units = list(takewhile(lambda unit: unit[0] < seen, word_spans(clean)))
     touched = _touched(units, offsets)
@@ -109,31 +120,10 @@ def lay_out(tokenizer: PreTrainedTokenizerBase, text: str, token_ids: Sequence[i
     place = _original_places(text, clean)
     return TextLayout(
         text,
-        tuple(token_ids),
+        tuple(encoded.ids),
         tuple((place[start], place[end]) for start, end in spans),
         tuple((place[start], place[end]) for start, end in words),
-        _with_blanks(in_letters, encoded.word_ids()),
-    )
-
-
-def _encode(tokenizer: PreTrainedTokenizerBase, text: str, token_ids: Sequence[int]) -> Any:
-    if not tokenizer.is_fast:
-        raise ValueError(f"{type(tokenizer).__name__} keeps no character offsets; load the fast tokenizer instead")
-    for add_special_tokens in (True, False):
-        encoded = tokenizer(
-            text,
-            add_special_tokens=add_special_tokens,
-            truncation=True,
-            max_length=len(token_ids),
-            split_special_tokens=True,
-            return_offsets_mapping=True,
-            return_attention_mask=False,
-        )
-        if encoded["input_ids"] == list(token_ids):
-            return encoded
-    raise ValueError(
-        f"these {len(token_ids)} token ids are not what the tokenizer makes of {text[:50]!r}; "
-        "take them from splade.data.batches.tokenise, of the same text and without padding"
+        _with_blanks(in_letters, encoded.word_ids),
     )
 
 

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from splade.circuits.core import SparseCircuitState
 from splade.data import TextSplit
+from splade.encoding import encode
 from splade.evaluation.bootstrap import BootstrapMeans
 from splade.evaluation.intervals import Interval
 from splade.evaluation.long_documents import FILLER_ALONE, PLACES, CountTokens, filler_alone, hide_needle
@@ -198,6 +199,6 @@ def _told(state: SparseCircuitState) -> list[_Told]:
 
 def _token_counter(model: LexicalSAE) -> CountTokens:
     def count(text: str) -> int:
-        return len(model.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])  # pyright: ignore[reportArgumentType]
+        return len(encode(model.tokenizer, [text], add_special_tokens=False)[0])
 
     return count

@@ -9,9 +9,10 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from splade.circuits.core import SparseCircuitState
-from splade.data.batches import Batch, TokenisedTexts, length_buckets
+from splade.data.batches import Batch, TokenisedTexts, length_buckets, pad_id
 from splade.data.cells import repair_text
 from splade.data.words import word_spans
+from splade.encoding import encode
 from splade.evaluation.names_model import NamedWord, Probe, Reading, Response, Span
 from splade.evaluation.names_text import span_around
 from splade.mechanistic.attribution import attribute_code
@@ -131,27 +132,14 @@ class LexicalSAENames:
         return text[: last[1] if word is None else word[1]]
 
     def _encode(self, texts: list[str]) -> _Encoded:
-        if not texts:
-            return _Encoded(TokenisedTexts((), (), 0), [])
         tokenizer = self.model.tokenizer
         # Unlike `tokenise`, this lets a mask in the text be the mask token; `_plain` broke up the typed ones.
-        encoded = tokenizer(
-            texts,
-            truncation=True,
-            max_length=self.model.max_length,
-            return_offsets_mapping=True,
-            return_special_tokens_mask=True,
-            return_attention_mask=False,
-        )
-        ids: list[list[int]] = encoded["input_ids"]  # pyright: ignore[reportAssignmentType]
-        offsets: list[list[Span]] = encoded["offset_mapping"]  # pyright: ignore[reportAssignmentType]
-        special: list[list[int]] = encoded["special_tokens_mask"]  # pyright: ignore[reportAssignmentType]
+        encoded = encode(tokenizer, texts, self.model.max_length, reads_special_tokens=True)
         places = [
-            [None if is_special else at for at, is_special in zip(*row, strict=True)]
-            for row in zip(offsets, special, strict=True)
+            [None if is_special else at for at, is_special in zip(text.offsets, text.is_special, strict=True)]
+            for text in encoded
         ]
-        pad = 0 if tokenizer.pad_token_id is None else int(tokenizer.pad_token_id)  # pyright: ignore[reportArgumentType]
-        return _Encoded(TokenisedTexts(tuple(ids), (0,) * len(ids), pad), places)
+        return _Encoded(TokenisedTexts.of(encoded, pad_id(tokenizer)), places)
 
     def _batches(self, tokens: TokenisedTexts, task: str, on_step: OnStep) -> Iterator[tuple[list[int], Batch]]:
         done = 0

@@ -9,8 +9,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from splade.circuits.sparse_code import SparseCode
-from splade.data.batches import TokenisedTexts, length_buckets
+from splade.data.batches import TokenisedTexts, length_buckets, pad_id
 from splade.data.senses import Mention
+from splade.encoding import encode
 from splade.evaluation.text_sample import join_codes
 from splade.evaluation.whole_documents import pool_entries
 from splade.models.layers.virtual_expander import VirtualExpander
@@ -120,19 +121,9 @@ def _entries(code: SparseCode, row: int) -> tuple[Tensor, Tensor]:
 
 def _tokenised(model: LexicalSAE, mentions: Sequence[Mention]) -> tuple[TokenisedTexts, list[int | None]]:
     """Tokens of the sentences, and the first token of each word; None where it was cut."""
-    encoded = model.tokenizer(
-        [mention.sentence for mention in mentions],
-        truncation=True,
-        max_length=model.max_length,
-        split_special_tokens=True,
-        return_offsets_mapping=True,
-        return_attention_mask=False,
-    )
-    ids: list[list[int]] = encoded["input_ids"]  # pyright: ignore[reportAssignmentType]
-    offsets: list[list[tuple[int, int]]] = encoded["offset_mapping"]  # pyright: ignore[reportAssignmentType]
-    places = [_first_token(row, mention.span) for row, mention in zip(offsets, mentions, strict=True)]
-    pad = model.tokenizer.pad_token_id
-    return TokenisedTexts(tuple(ids), (0,) * len(ids), int(pad) if isinstance(pad, int) else 0), places
+    encoded = encode(model.tokenizer, [mention.sentence for mention in mentions], model.max_length)
+    places = [_first_token(text.offsets, mention.span) for text, mention in zip(encoded, mentions, strict=True)]
+    return TokenisedTexts.of(encoded, pad_id(model.tokenizer)), places
 
 
 def _first_token(offsets: Sequence[tuple[int, int]], span: tuple[int, int]) -> int | None:

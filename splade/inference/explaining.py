@@ -113,7 +113,7 @@ def explain_batch(model: LexicalSAE, question: Question, read: ReadTexts) -> Ite
             words=next(words),
             bias=bias,
             identity_error=error,
-            tokens_cut=read.tokens_cut[row],
+            tokens_cut=read.encoded[row].tokens_cut,
             probabilities=tuple(zip(labels, probabilities[row], strict=True)),
             target=labels[target],
             contrast=None if question.contrast is None else labels[question.contrast],

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from jaxtyping import Float
 from torch import Tensor
 
-from splade.data.words import lay_out
+from splade.data.words import layout_of
 from splade.explanation import SpanContribution
 from splade.inference.methods import Shares
 from splade.inference.reading import ReadTexts
@@ -34,7 +34,7 @@ class Places(NamedTuple):
 
 def find_places(model: LexicalSAE, read: ReadTexts, shares: Shares) -> list[Places]:
     """The contributions of each text, shared out among its words."""
-    layouts = [lay_out(model.tokenizer, *pair) for pair in zip(read.texts, read.token_ids, strict=True)]
+    layouts = [layout_of(*pair) for pair in zip(read.texts, read.encoded, strict=True)]
     parts = _parts(model, read)
     scores = score_texts(read.state.code, shares.contributions, shares.biases, layouts, model.dimensions, parts)
     return [_places(score) for score in scores]

@@ -1,6 +1,7 @@
 """From any iterable of texts to decisions, in bounded memory: the one loop under predictions and explanations."""
 
 import logging
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -9,8 +10,9 @@ from typing import Any, TypeVar
 import torch
 
 from splade.circuits.core import SparseCircuitState
-from splade.data.batches import Batch, length_buckets, tokenise
+from splade.data.batches import Batch, TokenisedTexts, length_buckets, pad_id
 from splade.data.cells import repair_text
+from splade.encoding import EncodedText, encode
 from splade.models.lexical_sae import CLASSIFY, LexicalSAE
 
 logger = logging.getLogger(__name__)
@@ -20,14 +22,16 @@ BATCHES_AT_ONCE = 16
 
 Answer = TypeVar("Answer")
 
+_switching = threading.Lock()
+
 
 @dataclass(frozen=True)
 class ReadTexts:
     """Some texts and the decisions on them."""
 
     texts: Sequence[str]
+    encoded: Sequence[EncodedText]
     token_ids: Sequence[Sequence[int]]
-    tokens_cut: Sequence[int]
     batch: Batch
     state: SparseCircuitState
 
@@ -39,13 +43,12 @@ def answers(
     model.head(CLASSIFY)
     if batch_size < 1:
         raise ValueError(f"batch_size is {batch_size}; it must be at least 1")
-    if model.training:
-        # Walks over every module: worth a tenth of a short text's time when there is nothing to change.
-        model.eval()
+    stop_training(model)
     coming = _checked(texts)
     num_cut = 0
     while pool := list(islice(coming, BATCHES_AT_ONCE * batch_size)):
-        tokenised = tokenise(model.tokenizer, pool, model.max_length)
+        encoded = encode(model.tokenizer, pool, model.max_length)
+        tokenised = TokenisedTexts.of(encoded, pad_id(model.tokenizer))
         num_cut += tokenised.num_cut
         made: dict[int, Answer] = {}
         for rows in length_buckets(tokenised, batch_size):
@@ -53,8 +56,8 @@ def answers(
                 batch = tokenised.batch(rows)
                 read = ReadTexts(
                     [pool[row] for row in rows],
+                    [encoded[row] for row in rows],
                     [tokenised.ids[row] for row in rows],
-                    [tokenised.tokens_cut[row] for row in rows],
                     batch,
                     read_batch(model, batch),
                 )
@@ -76,6 +79,15 @@ def is_one_text(texts: Any) -> bool:
     if isinstance(texts, bytes | dict) or not isinstance(texts, Iterable) or getattr(texts, "ndim", 1) != 1:
         raise ValueError(f"texts is {type(texts).__name__}; give one string, or put your texts in a list")
     return False
+
+
+def stop_training(model: LexicalSAE) -> None:
+    """Dropout off, and whatever else only training does; nobody reads with a model that is half switched."""
+    # Under the lock even to look: the flag of the whole is cleared first, those of its parts one by one afterwards.
+    with _switching:
+        if model.training:
+            # Walks over every module: worth a tenth of a short text's time when there is nothing to change.
+            model.eval()
 
 
 @torch.no_grad()

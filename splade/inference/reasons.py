@@ -74,7 +74,7 @@ def _on_text(model: LexicalSAE, text: Any) -> _Made:
     if not is_one_text(text):
         raise ValueError(f"text is {type(text).__name__}; reasons are looked for in one text at a time")
     (read,) = answers(model, text, 1, lambda read: [read])
-    return _Made("this text", read.texts[0], read.tokens_cut[0], read.state)
+    return _Made("this text", read.texts[0], read.encoded[0].tokens_cut, read.state)
 
 
 def _on_word(model: LexicalSAE, text: Any, word: int) -> _Made:

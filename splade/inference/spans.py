@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from splade.data.words import lay_out
+from splade.data.words import layout_of
 from splade.inference.explaining import explain_batch
 from splade.inference.labels import check_method
 from splade.inference.question import Question
@@ -48,10 +48,11 @@ def explain_model_spans(
         logits = read.state.logits
         contributions = attribute_towards(read.state, question.direction(logits, question.targets(logits)))
         dense = replace(read.state.code, values=contributions).dense()
-        for scores, ids, text in zip(dense, read.token_ids, read.texts, strict=True):
-            own = model.own_words(torch.tensor([ids], dtype=torch.long, device=scores.device))[0]
+        for scores, encoded, text in zip(dense, read.encoded, read.texts, strict=True):
+            layout = layout_of(text, encoded)
+            own = model.own_words(torch.tensor([layout.token_ids], dtype=torch.long, device=scores.device))[0]
             per_token = scores[own].masked_fill(own == NOBODY, 0.0)
-            yield merge_tokens(lay_out(model.tokenizer, text, ids), per_token.tolist(), method)
+            yield merge_tokens(layout, per_token.tolist(), method)
 
     scored = list(answers(model, texts, batch_size, routed if method == ROUTED else by_own_subwords))
     return scored[0] if is_one_text(texts) else scored

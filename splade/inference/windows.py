@@ -12,6 +12,7 @@ from transformers import PreTrainedTokenizerBase
 
 from splade.data.cells import repair_text
 from splade.data.words import Span, word_spans
+from splade.encoding import encode
 from splade.inference.explaining import explain
 from splade.models.lexical_sae import LexicalSAE
 from splade.report.shown_explanation import ShownExplanation
@@ -51,14 +52,8 @@ def explain_windows(model: LexicalSAE, text: Any, *, overlap: float = 0.25, **qu
 
 def cut_windows(tokenizer: PreTrainedTokenizerBase, text: str, max_length: int, overlap: float) -> Iterator[Span]:
     """First and last character of each window."""
-    offsets: Any = tokenizer(
-        text,
-        add_special_tokens=False,
-        split_special_tokens=True,
-        return_offsets_mapping=True,
-        return_attention_mask=False,
-        verbose=False,
-    )["offset_mapping"]
+    (encoded,) = encode(tokenizer, [text], add_special_tokens=False)
+    offsets = encoded.offsets
     room = max_length - tokenizer.num_special_tokens_to_add()
     words = list(word_spans(text))
     if len(offsets) <= room or len(words) < 2:

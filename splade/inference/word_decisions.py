@@ -11,6 +11,7 @@ from torch import Tensor
 from splade.circuits.core import SparseCircuitState
 from splade.data.batches import length_buckets
 from splade.data.word_rows import Place, WordRows, tokenise_words
+from splade.inference.reading import stop_training
 from splade.models.layers.shapes import ShapeFeatures
 from splade.models.lexical_sae import TAG, LexicalSAE
 from splade.progress import OnStep, Step, silent
@@ -43,7 +44,7 @@ def read_words(
     model.head(TAG)
     if batch_size < 1:
         raise ValueError(f"batch_size is {batch_size}; it must be at least 1")
-    model.eval()
+    stop_training(model)
     done = 0
     # A sentence in several windows is described once.
     shapes_of = functools.cache(functools.partial(_shapes_of, model.shapes, sentences)) if model.shapes else None

@@ -13,6 +13,7 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from splade.data.batches import TokenisedTexts, pad_id
+from splade.encoding import encode
 from splade.models.backbone import Backbone
 from splade.training.lexical_text import Piece
 from splade.vocab import CONTINUATION, Vocabulary
@@ -134,11 +135,10 @@ def _similar_lengths(texts: TokenisedTexts, batch_tokens: int) -> Iterator[list[
 
 def _special_tokens_around(tokenizer: PreTrainedTokenizerBase) -> tuple[list[int], list[int]]:
     """What the tokenizer puts before and after a text. Example: BERT gives `[CLS]` and `[SEP]`."""
-    plain: list[int] = tokenizer("a", add_special_tokens=False)["input_ids"]  # pyright: ignore[reportAssignmentType]
-    framed: list[int] = tokenizer("a")["input_ids"]  # pyright: ignore[reportAssignmentType]
+    (plain,), (framed,) = (encode(tokenizer, ["a"], add_special_tokens=add) for add in (False, True))
     for start in range(len(framed) - len(plain) + 1):
-        if framed[start : start + len(plain)] == plain:
-            return framed[:start], framed[start + len(plain) :]
+        if framed.ids[start : start + len(plain)] == plain.ids:
+            return framed.ids[:start], framed.ids[start + len(plain) :]
     return [], []
 
 

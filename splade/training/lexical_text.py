@@ -17,6 +17,7 @@ from pathlib import Path
 
 from transformers import PreTrainedTokenizerBase
 
+from splade.encoding import encode
 from splade.vocab import CONTINUATION, Vocabulary
 
 Piece = tuple[int, ...]
@@ -169,13 +170,7 @@ def _cut_documents(
 
 
 def _token_ids(tokenizer: PreTrainedTokenizerBase, document: str) -> list[list[int]]:
-    return tokenizer(
-        document.split("\n"),
-        add_special_tokens=False,
-        split_special_tokens=True,
-        return_attention_mask=False,
-        verbose=False,
-    )["input_ids"]  # pyright: ignore[reportReturnType]
+    return [line.ids for line in encode(tokenizer, document.split("\n"), add_special_tokens=False)]
 
 
 def cut(ids: Sequence[int], continues: Sequence[bool], longest: int, rng: random.Random) -> list[Piece]:

@@ -326,6 +326,26 @@ def test_too_many_candidates_end_screening_until_the_gates_change():
         assert screen.candidates(*problem, opening + 5) is not None
 
 
+def test_a_decoder_that_another_thread_prepares_meanwhile_is_not_taken_for_ours():
+    *problem, opening, _ = problem_with_close_calls()
+    original = screening._equal
+
+    def equal_and_then_another(one, other):
+        found = original(one, other)
+        screen._kept = others
+        return found
+
+    with always_screening():
+        expected = Screen().candidates(*problem, opening)
+        closed, screen = Screen(), Screen()
+        closed.candidates(*problem, torch.full_like(opening, torch.inf))
+        others = closed._kept
+        screen.candidates(*problem, opening)
+        with constants(_equal=equal_and_then_another):
+            found = screen.candidates(*problem, opening)
+    assert all(torch.equal(*pair) for pair in zip(found, expected, strict=True))
+
+
 @pytest.mark.parametrize("change", ["in place", "new tensor", "fused optimiser", "loaded", "one entry through .data"])
 def test_the_prepared_decoder_follows_the_weights(change):
     hidden, weight, bias, mask, _, _ = problem_with_close_calls()

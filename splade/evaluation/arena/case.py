@@ -8,8 +8,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from splade.circuits.core import SparseCircuitState
-from splade.data.batches import tokenise
-from splade.data.words import TextLayout, lay_out
+from splade.data.batches import TokenisedTexts, pad_id
+from splade.data.cells import repair_text
+from splade.data.words import TextLayout, layout_of
+from splade.encoding import encode
 from splade.inference.methods import Shares
 from splade.inference.places import find_places
 from splade.inference.reading import ReadTexts, read_batch
@@ -75,9 +77,9 @@ class Case:
 
 def read_case(model: LexicalSAE, row: int, text: str) -> Case:
     """The decision on one text; its time is what predicting costs."""
-    tokens = tokenise(model.tokenizer, [text], model.max_length)
+    encoded = encode(model.tokenizer, [repair_text(text)], model.max_length)
+    tokens = TokenisedTexts.of(encoded, pad_id(model.tokenizer))
     batch = tokens.batch([0])
     state = read_batch(model, batch)
-    layout = lay_out(model.tokenizer, text, tokens.ids[0])
-    read = ReadTexts([text], list(tokens.ids), list(tokens.tokens_cut), batch, state)
-    return Case(model, row, read, layout, class_centred(state.logits, state.logits.argmax(-1)))
+    read = ReadTexts([text], encoded, tokens.ids, batch, state)
+    return Case(model, row, read, layout_of(text, *encoded), class_centred(state.logits, state.logits.argmax(-1)))

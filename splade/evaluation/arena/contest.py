@@ -10,10 +10,11 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from splade.data.batches import tokenise
+from splade.data.cells import repair_text
 from splade.data.lots import rows_by_lot
 from splade.data.rationales import Rationale, RationaleTexts
-from splade.data.words import lay_out, word_spans
+from splade.data.words import layout_of, word_spans
+from splade.encoding import encode
 from splade.evaluation.arena.attribution import DIRECT
 from splade.evaluation.arena.case import Case, Scores, read_case
 from splade.evaluation.arena.chance import Chance
@@ -183,7 +184,7 @@ def _beside_people(
 
 def _mark(model: LexicalSAE, row: int, rationale: Rationale) -> _Marked:
     text = rationale.text
-    (ids,) = tokenise(model.tokenizer, [text], model.max_length).ids
-    spans = lay_out(model.tokenizer, text, ids).word_spans
+    (encoded,) = encode(model.tokenizer, [repair_text(text)], model.max_length)
+    spans = layout_of(text, encoded).word_spans
     whole = marked_words(list(word_spans(text)), rationale)
     return _Marked(row, text, marked_words(spans, rationale), len(spans), len(whole))

@@ -24,6 +24,7 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize, pad
 
 from splade.contractions import SHORT_NOT, word_form
+from splade.encoding import encode
 from splade.function_words import function_word_mask
 from splade.models.layers.cut_words import NOBODY, CutWords
 from splade.part import PartConfig
@@ -197,8 +198,8 @@ def _words_at_the_start(words: list[int], vocabulary: Vocabulary) -> Iterator[tu
     `Film` is not `ĠFilm`. Other tokenizers have one token for both, and nothing comes of this.
     """
     names = [vocabulary.names[word] for word in words]
-    cut = vocabulary.tokenizer(names, add_special_tokens=False)["input_ids"]
-    for word, name, ids in zip(words, names, cut, strict=True):  # pyright: ignore[reportArgumentType]
+    cut = [text.ids for text in encode(vocabulary.tokenizer, names, add_special_tokens=False)]
+    for word, name, ids in zip(words, names, cut, strict=True):
         # The name itself, letter by letter: a tokenizer that drops accents may turn a word into a function word.
         if len(ids) == 1 and vocabulary.names[ids[0]] == CONTINUATION + name:
             yield ids[0], word

@@ -128,7 +128,10 @@ class Screen:
         product = fastest_product(hidden.device, weight.shape[1])
         if product is None:
             return None
-        kept = self._kept if self._kept is not None and _equal(self._kept.opening, opening) else None
+        # Read once: another thread that uses the model may put another in its place.
+        kept = self._kept
+        if kept is not None and not _equal(kept.opening, opening):
+            kept = None
         if kept is not None and kept.decoder is None:
             return None
         marks = _row_marks(weight)
