@@ -157,8 +157,8 @@ def _explainers(
         seeds=1,
         path_steps=20,
         shapley_orders=5,
-        captum_steps=20,
-        lime_samples=100,
+        captum_steps=10,
+        lime_samples=50,
         memory_texts=0,
         seed=settings.seed,
     )
