@@ -41,6 +41,9 @@ class EvaluationConfig(PartConfig):
     texts: int = Field(default=500, ge=0)
     """Most test texts to evaluate on, or sentences of a tagger, by lot; 0 takes all. Accuracy and active words are
     always those of all."""
+    explainer_texts: int = Field(default=10, ge=0)
+    """Test texts to compare attribution methods on after training, sampled at random; 0 leaves that to
+    `lexical-sae faithfulness`. Classifiers only."""
     names_texts: int = Field(default=100, ge=0)
     """Most test texts to try the names on after training, drawn by lot; 0 leaves that to `lexical-sae names`."""
 

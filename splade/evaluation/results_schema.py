@@ -3,6 +3,7 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from splade.evaluation.arena.results import ArenaResults
 from splade.evaluation.calibration import CalibrationResult
 from splade.evaluation.completeness import CompletenessResult
 from splade.evaluation.eraser import EraserResult
@@ -37,6 +38,8 @@ class EvaluationResults:
     eraser: EraserResult
     removability: RemovabilityResult
     masking: MaskingResult | None
+    explainers: ArenaResults | None
+    """Attribution methods compared on a few texts."""
     # What its words are like.
     separation: SeparationResult
     stability: StabilityResult

@@ -1,7 +1,8 @@
 """Everything measured of a model on one split.
 
 1. One pass reads every text; each metric is a collector that keeps sums, never the texts' vectors.
-2. What needs whole texts again (edits, skipped layers, texts without the gate) is measured on a sample drawn by lot.
+2. What needs whole texts again (edits, skipped layers, texts without the gate, other explainers) is measured on a
+   random sample.
 
 Memory is bounded by the sample and the batch, not by the number of texts.
 """
@@ -11,7 +12,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from splade.data.batches import tokenise
 from splade.data.examples import TextSplit
+from splade.evaluation.arena.contest import NoActiveWordError, compare_explainers
+from splade.evaluation.arena.results import ArenaResults
+from splade.evaluation.arena.settings import ArenaSettings
 from splade.evaluation.calibration import CalibrationCollector
 from splade.evaluation.circuit_words import FRACTIONS, Rankings
 from splade.evaluation.collect import Collector, ReadBatch, collect
@@ -50,6 +55,10 @@ class EvaluationSettings:
     edited_texts: int = 200
     layer_texts: int = 100
     ungated_texts: int = 200
+    explainer_texts: int = 10
+    """Texts that attribution methods are compared on; 0 leaves the comparison out."""
+    explainer_tokens: int = 256
+    """Longer texts are not compared on: the methods read a text some hundred times."""
     batch_size: int = 32
     seed: int = 0
 
@@ -124,6 +133,7 @@ def evaluate(
             "downstream", lambda: compute_downstream_loss(model, ungated, true, seed, on_step=on_step)
         ),
         layers=clock.time("layers", lambda: attribute_layers(model, through_layers, seed, on_step=on_step)),
+        explainers=clock.time("explainers", lambda: _explainers(model, sample, settings, on_step)),
         seconds=clock.rounded(),
     )
 
@@ -132,6 +142,30 @@ def _masking(model: LexicalSAE, sample: TextSample, seed: int) -> MaskingResult 
     masking = model.config.masking
     trained = None if masking is None else (masking.low, masking.high)
     return check_masking(sample.code, sample.word_vectors, sample.contributions, trained, seed=seed)
+
+
+def _explainers(
+    model: LexicalSAE, sample: TextSample, settings: EvaluationSettings, on_step: OnStep
+) -> ArenaResults | None:
+    """A small comparison: one seed, few steps and samples, no memory. None without a text that can be explained."""
+    tokens = tokenise(model.tokenizer, sample.texts, model.max_length).ids
+    short = [text for text, ids in zip(sample.texts, tokens, strict=True) if len(ids) <= settings.explainer_tokens]
+    if not (settings.explainer_texts and short):
+        return None
+    sizes = ArenaSettings(
+        texts=settings.explainer_texts,
+        seeds=1,
+        path_steps=20,
+        shapley_orders=5,
+        captum_steps=10,
+        lime_samples=50,
+        memory_texts=0,
+        seed=settings.seed,
+    )
+    try:
+        return compare_explainers(model, short, settings=sizes, on_step=on_step)
+    except NoActiveWordError:
+        return None
 
 
 class _Clock:

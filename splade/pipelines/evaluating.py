@@ -44,7 +44,11 @@ def _of_run(config: ExperimentConfig, seed: int, folder: Path, device: str, watc
         write_comparison(compare_with_saes(model, dataset, SAESettings(seed=seed), on_step=on_step), folder)
     if saved:
         return saved
-    settings = EvaluationSettings(circuit_fraction=config.mechanistic.circuit_fraction, seed=seed)
+    settings = EvaluationSettings(
+        circuit_fraction=config.mechanistic.circuit_fraction,
+        explainer_texts=config.evaluation.explainer_texts,
+        seed=seed,
+    )
     results = evaluate(model, draw(dataset.test, most, seed), settings, on_step)
     about = {"model": str(folder / MODEL), "data": config.data.dataset_name, "split": TEST, "most_texts": most}
     found = {**about, **results.as_dict()}

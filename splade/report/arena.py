@@ -1,6 +1,7 @@
 """A contest of explainers as tables of text: plain data in, nothing computed but the order of the rows.
 
-Data is what `ArenaResults.as_dict` gives, fresh or read back from `faithfulness.json`.
+Data is what `ArenaResults.as_dict` gives, fresh or read back from `faithfulness.json`, or from an evaluation, where one
+table sums it up.
 """
 
 import math
@@ -51,6 +52,31 @@ def arena_tables(found: Data) -> list[FigureTable]:
     ]
 
 
+def compared_table(found: Data, *, with_intervals: bool = True) -> FigureTable:
+    """The comparison of an evaluation, both settings in one table."""
+    names = [
+        *_ordered(found["removal"], _spearman),
+        *(name for name in found["deletion"] if name not in found["removal"]),
+    ]
+    return FigureTable(
+        "Attribution methods compared",
+        ("method", "rank correlation", *_BRIEFLY, "text masked", "ms"),
+        [_compared_row(found, name, with_intervals) for name in names],
+        "Active words removed: rank correlation (Spearman) with the exact effects of single removals; probability lost "
+        "without the top words (comprehensiveness) and with these alone (sufficiency, low is good). Text masked: "
+        f"comprehensiveness when words of the text are masked. {' '.join(arena_summary(found))}",
+    )
+
+
+def _compared_row(found: Data, name: str, with_intervals: bool) -> tuple[str, ...]:
+    removal, masked = found["removal"].get(name), found["deletion"][name]["erasure"]["comprehensiveness"]
+    of_words = (removal["spearman"], *(removal["erasure"][key] for key in _BRIEFLY)) if removal else (None,) * 3
+    figures = [
+        one if with_intervals or one is None else {**one, "low": None, "high": None} for one in (*of_words, masked)
+    ]
+    return (_shown(name), *map(_number, figures), f"{found['cost'][name]['milliseconds']['mean']:.1f}")
+
+
 def arena_summary(found: Data) -> list[str]:
     """What was measured and whether the checks hold, in sentences."""
     checks, prediction = found["checks"], found["prediction_milliseconds"]
@@ -73,6 +99,7 @@ def _has_gradient_times_strength(found: Data) -> bool:
     return "gradient_times_strength" in found["explainers"]
 
 
+_BRIEFLY = ("comprehensiveness", "sufficiency")
 _ERASED = ("comprehensiveness", "over seeds", "sufficiency (low is good)", "flips")
 
 
@@ -164,7 +191,7 @@ def _last(holds: bool) -> str:
     return "last as far as the intervals tell" if holds else "not last: somebody is reliably worse than a lot"
 
 
-def _number(interval: Data) -> str:
+def _number(interval: Data | None) -> str:
     return number_text(interval, 3)
 
 

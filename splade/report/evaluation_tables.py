@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from splade.report.arena import compared_table
 from splade.report.evaluation_charts import ORDERS
 from splade.report.interval_text import number_text, share_text
 from splade.report.tables import FigureTable
@@ -42,7 +43,9 @@ def truth_tables(found: Data) -> list[FigureTable]:
         _removal_table(found["removability"]),
         _check_table(found["verification"]),
     ]
-    return tables if found["masking"] is None else [*tables, _masking_table(found["masking"])]
+    # Older evaluations did not compare methods.
+    optional = ((found["masking"], _masking_table), (found.get("explainers"), compared_table))
+    return [*tables, *(table(part) for part, table in optional if part is not None)]
 
 
 def word_tables(found: Data) -> list[FigureTable]:

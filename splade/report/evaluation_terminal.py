@@ -10,8 +10,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from splade.report.arena import compared_table
 from splade.report.evaluation_figures import decision_rows, truth_rows, word_rows
 from splade.report.interval_text import number_text, share_text
+from splade.report.tables import TablesPage, tables_view
 from splade.report.terminal import figures_table
 
 Data = Mapping[str, Any]
@@ -24,6 +26,7 @@ def evaluation_view(found: Data) -> Group:
         figures_table("Are its explanations true?", truth_rows(found)),
         _circuit_table(found["completeness"]),
         _removal_table(found["removability"], found["eraser"]),
+        *_compared(found),
         figures_table("What are its words like?", word_rows(found)),
         _layer_table(found["layers"]),
         Text("In brackets: 95 % intervals over texts. docs/evaluation.md says how each figure is made.", style="dim"),
@@ -62,6 +65,15 @@ def _removal_table(removability: Data, eraser: Data) -> Table:
     for title, key in (("comprehensiveness", "comprehensiveness"), ("sufficiency (low is good)", "sufficiency")):
         table.add_row(title, *(number_text(eraser["orders"][name][key], 3) for name in names))
     return table
+
+
+def _compared(found: Data) -> list[RenderableType]:
+    """Attribution methods side by side, without intervals, which would make the table too wide."""
+    if "explainers" not in found:  # an older evaluation
+        return []
+    if found["explainers"] is None:
+        return [Text("Attribution methods not compared: switched off, or no short text has active words.", style="dim")]
+    return [tables_view(TablesPage("", (), [compared_table(found["explainers"], with_intervals=False)]))]
 
 
 def _layer_table(layers: Data) -> Table:

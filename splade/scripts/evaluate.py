@@ -29,6 +29,9 @@ def evaluate(
     names_texts: Annotated[
         int, typer.Option(help="Of these, so many to try on whether words mean what they say; 0 leaves it out.", min=0)
     ] = 100,
+    explainer_texts: Annotated[
+        int, typer.Option(help="How many of these to compare attribution methods on; 0 leaves it out.", min=0)
+    ] = 10,
     text_column: TextColumn = None,
     label_column: LabelColumn = None,
     skip_bad_rows: SkipBadRows = False,
@@ -68,7 +71,10 @@ def evaluate(
     is_other = (folder / CONFIG).is_file() and unseen.tested is None
     target = out or folder / (OTHER_EVALUATIONS.replace("*", Path(data).stem) if is_other else EVALUATION)
     require_writable_target(target)
-    settings, about = EvaluationSettings(seed=seed), {"model": str(model), "data": data}
+    settings, about = (
+        EvaluationSettings(explainer_texts=explainer_texts, seed=seed),
+        {"model": str(model), "data": data},
+    )
     if unseen.tested:
         settings = replace(settings, circuit_fraction=unseen.tested.mechanistic.circuit_fraction)
         about |= {"split": TEST, "most_texts": texts}

@@ -64,6 +64,15 @@ def test_frequencies_are_right_from_the_first_step():
         assert tracker.frequencies().tolist() == pytest.approx([1, 0.5], rel=1e-4)
 
 
+def test_frequencies_remember_a_hundred_batches():
+    tracker = FeatureFrequencyTracker(size=1)
+    tracker.update(torch.tensor([[True]]))
+    for _ in range(99):
+        tracker.update(torch.tensor([[False]]))
+    # The weight of the first of a hundred batches at a decay of 0.99; at 0.9 it would be 3e-6.
+    assert tracker.frequencies().item() == pytest.approx(0.01 * 0.99**99 / (1 - 0.99**100), rel=1e-3)
+
+
 def test_only_candidates_are_under_active_and_none_in_the_first_fifty_steps():
     tracker = FeatureFrequencyTracker(size=4)
     tracker.update(torch.tensor([[True, True, False, False]]))

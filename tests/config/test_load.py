@@ -92,6 +92,13 @@ def test_recipes_fix_the_parts_of_their_generation():
     assert cajt_attention().model.pool.kind == "attention"
 
 
+def test_cajt_learns_at_its_rate_with_a_tenth_of_it_as_decay():
+    training = recipe_by_name("cajt").training
+    assert training.learning_rate == 3e-4
+    assert training.optimiser.model_dump()["relative_weight_decay"] == 0.1
+    assert cajt_attention().training == training
+
+
 def test_an_override_of_the_same_kind_keeps_the_recipes_other_fields():
     gate = parse_config("model: {gate: {bandwidth: 0.4}}").model.gate
     assert gate.bandwidth == 0.4

@@ -8,6 +8,7 @@ import torch
 from rich.console import Console
 
 from splade.data.examples import TextSplit
+from splade.evaluation import suite
 from splade.evaluation.calibration import CalibrationCollector
 from splade.evaluation.circuit_words import Rankings
 from splade.evaluation.completeness import CompletenessCollector
@@ -26,7 +27,11 @@ from tests.evaluation.corpora import TEXTS, random_head
 from tests.evaluation.planted_circuits import fed, some_vectors
 
 SPLIT = TextSplit(tuple(TEXTS * 15), tuple(row % 3 for row in range(len(TEXTS) * 15)))
-SETTINGS = EvaluationSettings(edited_texts=4, layer_texts=2, ungated_texts=4, batch_size=16)
+SETTINGS = EvaluationSettings(
+    circuit_fraction=0.4, edited_texts=4, layer_texts=2, ungated_texts=4, explainer_texts=3, batch_size=16
+)
+METHODS = {"direct", "gradient", "integrated_gradients", "attention", "random"}
+"""Some of those that are compared with captum or without."""
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +53,8 @@ def test_everything_is_measured_and_goes_through_json(results):
     assert found["verification"]["texts_beyond_tolerance"] == 0
     assert found["masking"]["texts"] == 40
     assert len(found["layers"]["layers"]) == 2
-    assert found["seconds"].keys() >= {"reading", "eraser", "stability", "layers"}
+    assert found["separation"]["fraction"] == 0.4
+    assert found["seconds"].keys() >= {"reading", "eraser", "stability", "layers", "explainers"}
     assert json.loads(json.dumps(found))["texts"] == len(SPLIT)
 
 
@@ -74,14 +80,51 @@ def test_one_text_is_measured_and_shown(model):
     found = evaluate(model, TextSplit(("a good film",), (0,)), SETTINGS)
     assert found.masking is None
     assert found.probes is None
-    page = io.StringIO()
-    Console(file=page, width=200).print(evaluation_view(found.as_dict()))
-    assert "On 1 texts" in page.getvalue()
-    rows = {" ".join(line.split()[:-1]): line.split()[-1] for line in page.getvalue().splitlines() if line.strip()}
+    page = seen(found.as_dict())
+    assert "On 1 texts" in page
+    rows = {" ".join(line.split()[:-1]): line.split()[-1] for line in page.splitlines() if line.strip()}
     layers = found.as_dict()["layers"]
     told = {"embeddings alone": "without_layers", "not by one alone": "remainder", "together": "full"}
     assert {name: rows[name] for name in told} == {name: f"{layers[key]['mean']:.2f}" for name, key in told.items()}
-    assert "nan" not in page.getvalue()
+    assert "nan" not in page
+
+
+def seen(found):
+    page = io.StringIO()
+    Console(file=page, width=200).print(evaluation_view(found))
+    return page.getvalue()
+
+
+def test_attribution_methods_are_compared_on_a_few_texts_and_shown(results):
+    found = results.explainers
+    assert found.texts + found.texts_without_words == 3
+    assert found.texts >= 2
+    assert set(found.removal) >= METHODS
+    assert found.checks.leave_one_out_is_first
+    shown = [line.split() for line in seen(results.as_dict()).splitlines()]
+    (direct,) = (line for line in shown if line[:1] == ["direct"])
+    erasure = found.removal["direct"].erasure
+    means = (found.removal["direct"].spearman, erasure.comprehensiveness, erasure.sufficiency)
+    assert direct[1:5] == [f"{one.mean:.3f}" for one in (*means, found.deletion["direct"].erasure.comprehensiveness)]
+    (occlusion,) = (line for line in shown if line[:2] == ["input", "occlusion"])
+    assert occlusion[2:5] == ["–", "–", "–"], "it scores words of the text alone"
+
+
+def test_the_comparison_of_methods_can_be_switched_off_and_leaves_long_texts_out(model, monkeypatch):
+    asked = []
+    monkeypatch.setattr(suite, "compare_explainers", lambda _, texts, **__: asked.append(texts))
+    evaluate(model, SPLIT.take(range(8)), replace(SETTINGS, explainer_texts=0))
+    assert asked == []
+    # Both special tokens count.
+    evaluate(model, SPLIT.take(range(8)), replace(SETTINGS, explainer_tokens=5))
+    assert asked == [["a good film", "", "happy dogs"]]
+
+
+def test_an_evaluation_from_before_methods_were_compared_is_shown(results):
+    found = results.as_dict()
+    del found["explainers"]
+    assert "Attribution methods" not in seen(found)
+    assert "What are its words like?" in seen(found)
 
 
 def test_texts_without_words_are_measured(model):
@@ -90,6 +133,8 @@ def test_texts_without_words_are_measured(model):
     found = evaluate(silent, SPLIT.take(range(4)), SETTINGS)
     assert found.performance.texts_without_words == 4
     assert found.separation.cosine is None
+    assert found.explainers is None
+    assert "Attribution methods not compared" in seen(found.as_dict())
     assert found.completeness.sizes[0].circuit.agreement.mean == 1
     json.dumps(found.as_dict())
 

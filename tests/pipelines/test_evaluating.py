@@ -98,6 +98,45 @@ def test_the_evaluation_is_that_of_the_saved_model_on_the_test_texts(finished, t
     )
 
 
+@pytest.mark.parametrize("texts", [0, 3])
+def test_the_settings_of_an_evaluation_reach_it(finished, monkeypatch, texts):
+    asked = []
+
+    def evaluate(_model, split, settings, _on_step):
+        asked.append((settings.explainer_texts, settings.circuit_fraction, settings.seed))
+        return SimpleNamespace(as_dict=lambda: {"texts": len(split)})
+
+    monkeypatch.setattr(evaluating, "evaluate", evaluate)
+    config = with_evaluation(finished, explainer_texts=texts)
+    mechanistic = config.mechanistic.model_copy(update={"circuit_fraction": 0.25})
+    evaluate_runs(config.model_copy(update={"mechanistic": mechanistic}), "cpu")
+    assert asked == [(texts, 0.25, 0)]
+
+
+def test_autoencoders_are_compared_where_they_are_asked_for_and_once(finished, measured, monkeypatch, tmp_path):
+    asked = []
+
+    def compare(_model, dataset, settings, *, on_step):
+        del on_step
+        asked.append((len(dataset.test), settings.seed))
+        return {"codes": []}
+
+    def write(found, place):
+        (place / "sae.json").write_text(json.dumps(found))
+
+    monkeypatch.setattr(evaluating, "compare_with_saes", compare)
+    monkeypatch.setattr(evaluating, "write_comparison", write)
+    evaluate_runs(finished, "cpu")
+    assert asked == []
+    wanted = finished.mechanistic.model_copy(update={"sae_comparison": True})
+    config = finished.model_copy(update={"mechanistic": wanted})
+    for _ in range(2):
+        evaluate_runs(config, "cpu")
+        assert asked == [(len(load_data(finished, 0).test), 0)]
+    assert (tmp_path / "run" / "sae.json").is_file()
+    assert len(measured) == 1, "the evaluation itself is not made again"
+
+
 def test_every_seed_is_evaluated_after_training_on_its_own_test_texts(config, measured, tmp_path):
     run_experiment(with_evaluation(config, seeds=(3, 4), texts=2), device="cpu")
     assert measured == [(3, 2), (4, 2)]

@@ -21,6 +21,21 @@ def eraser_scores() -> dict[str, Any]:
     return {"comprehensiveness": interval(), "sufficiency": interval()}
 
 
+def compared(name: str) -> dict[str, Any]:
+    """What the page tells of attribution methods; `faithfulness.json` has pages of its own for the rest."""
+    return {
+        **{"texts": 10, "texts_without_words": 1, "seeds": 1, "explainers": {"direct": {}, "input_lime": {}}},
+        **{"left_out": [name], "prediction_milliseconds": {"mean": 5.0}},
+        "removal": {"direct": {"spearman": interval(0.9), "erasure": eraser_scores()}},
+        "deletion": {method: {"erasure": {"comprehensiveness": interval(0.3)}} for method in ("direct", "input_lime")},
+        "cost": {method: {"milliseconds": {"mean": 1.5}} for method in ("direct", "input_lime")},
+        "checks": {
+            **{"leave_one_out_is_first": True, "random_is_last": True},
+            "direct_minus_gradient_times_strength": 2e-8,
+        },
+    }
+
+
 def evaluation(name: str = "ordinary") -> dict[str, Any]:
     """Everything that is measured; `name` stands wherever a string from outside can stand."""
     orders = ("direct", "leave_one_out", "random")
@@ -79,6 +94,7 @@ def evaluation(name: str = "ordinary") -> dict[str, Any]:
             **{key: interval() for key in ("as_trained", "whole", "merged", "scattered")},
             "masked": [{"fraction": 0.5, "strongest": interval(), "random": interval()}],
         },
+        "explainers": compared(name),
         "separation": {"fraction": 0.1, "cosine_by_chance": 0.01}
         | {key: interval() for key in ("cosine", "jaccard_within", "jaccard_across", "jaccard")},
         "stability": {

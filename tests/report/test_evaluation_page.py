@@ -86,6 +86,14 @@ def test_the_questions_come_first_and_the_tables_are_folded():
     assert "<details open" not in whole
 
 
+def test_attribution_methods_stand_in_one_table_and_older_evaluations_have_none():
+    found = evaluation()
+    assert "direct 0.900 (0.850 to 0.950) 0.500 (0.450 to 0.550)" in told(page(found))
+    assert "input lime – – – 0.300 (0.250 to 0.350) 1.5" in told(page(found))
+    del found["explainers"]
+    assert "Attribution methods compared" not in page(found)
+
+
 def test_controls_stand_beside_what_they_control():
     words = told(page(evaluation()))
     assert "share of the words contributions exact effects random words 5% 0.500 (0.450 to 0.550) 0.500" in words
@@ -121,7 +129,7 @@ def test_what_was_not_measured_is_a_dash_and_no_point(nothing):
         size["circuit"] = size["random"] = dict.fromkeys(remaining(0.0), unknown)
     found["performance"]["classes"][0]["f1"] = None
     found["performance"]["macro_f1"] = None
-    found |= {"masking": None, "probes": None, "frontier": []}
+    found |= {"masking": None, "probes": None, "frontier": [], "explainers": None}
     found["calibration"]["curve"] = []
     found["separation"] |= dict.fromkeys(("cosine", "cosine_by_chance", "jaccard_within", "jaccard"))
     found["downstream"]["language"] = None

@@ -70,6 +70,16 @@ def test_names_are_tried_on_the_texts_that_are_given(run, folder, reviews, tmp_p
     assert "names" not in json.loads((tmp_path / "without.json").read_text())
 
 
+def test_attribution_methods_are_compared_on_as_many_texts_as_asked_for(run, folder, reviews, tmp_path):
+    out, few = tmp_path / "found.json", ("--names-texts", 0)
+    shown = run(folder, reviews, "--explainer-texts", 2, "--out", out, *few).stdout
+    assert "Attribution methods compared" in shown
+    assert json.loads(out.read_text())["explainers"]["texts"] == 2
+    shown = run(folder, reviews, "--explainer-texts", 0, "--out", out, *few).stdout
+    assert "Attribution methods not compared: switched off" in shown
+    assert json.loads(out.read_text())["explainers"] is None
+
+
 def test_the_file_and_the_rows_can_be_chosen(run, folder, reviews, tmp_path):
     out = tmp_path / "deep" / "mine.json"
     with reviews.open("a") as file:
@@ -84,7 +94,8 @@ def trained(folder, tmp_path):
     rows = [f'"{text} {i}",{LABELS[i % 3]}' for i in range(9) for text in filter(None, TEXTS)]
     data = write(tmp_path / "all.csv", rows, "text,label")
     shutil.copytree(folder, tmp_path / "run" / "model", ignore=shutil.ignore_patterns("evaluation.json"))
-    (tmp_path / "run" / "resolved_config.yaml").write_text(f"data: {{dataset_name: '{data}'}}\n")
+    settings = f"data: {{dataset_name: '{data}'}}\nmechanistic: {{circuit_fraction: 0.3}}\n"
+    (tmp_path / "run" / "resolved_config.yaml").write_text(settings)
     (tmp_path / "run" / "evaluation.json").write_text("the run's own")
     return tmp_path / "run" / "model", data
 
@@ -102,6 +113,7 @@ def test_of_the_file_that_a_run_was_made_of_only_its_test_texts_are_measured(run
     assert f"this model was trained on {data}: only the {len(test)} test texts of its run are read" in shown
     found = json.loads((model.parent / "evaluation.json").read_text())
     assert (found["texts"], found["split"], found["most_texts"]) == (5, "test", 5)
+    assert found["separation"]["fraction"] == 0.3, "the run's own size of circuits"
 
 
 def test_how_frequent_words_are_is_counted_as_after_training(run, trained, monkeypatch):

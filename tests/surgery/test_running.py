@@ -65,6 +65,17 @@ def test_every_removal_is_measured_by_every_measure_on_every_set(out):
     assert {word["group"] for word in results["suspects"]} == {"film"}
 
 
+def test_leace_takes_the_concept_out_and_not_the_label(out):
+    results = json.loads((out / "surgery.json").read_text())
+    linear = {
+        name: next(score["accuracy"] for score in found if score["probe"] == "logistic regression")
+        for name, found in results["ceilings"]["scores"].items()
+        if name in (BEFORE, "LEACE", "mean projection")
+    }
+    assert linear[BEFORE] == 1
+    assert max(linear["LEACE"], linear["mean projection"]) < 0.7
+
+
 def test_the_edited_model_is_certified_at_three_levels(out, dataset):
     certificate = read_certificate(out / "certificate.json")
     assert certificate.effect is not None

@@ -10,7 +10,7 @@ from splade.data import TaggedSplit
 from splade.data.batches import tokenise
 from splade.models.config import ModelConfig
 from splade.models.lexical_sae import TAG
-from splade.training.criterion import NOTHING, Criterion
+from splade.training.criterion import NOTHING, Criterion, PieceLoss
 from splade.training.settings import TrainingConfig
 from splade.training.tagging import positions
 from splade.training.tasks import Documents
@@ -115,6 +115,16 @@ def test_what_is_counted_is_what_is_pushed_down_so_shapes_are_not_words():
     asked.count = types.SimpleNamespace(step=stepped.append)
     asked.end_of_step([seen], is_constrained=False)
     assert stepped == [seen.words]
+
+
+def test_the_constraint_on_cross_entropy_is_told_of_words_and_not_of_shapes():
+    model = views.model()
+    asked = criterion(model, objective={"terms": ["gate_l0"]})
+    told = []
+    asked.geco = types.SimpleNamespace(step=lambda ce, words: told.append((ce, words)))
+    piece = PieceLoss(share=0.5, ce=0.7, active=30.0, words=20.0, terms={"gate_l0": 0.1})
+    asked.end_of_step([piece, piece], is_constrained=True)
+    assert told == [(0.7, 20.0)]
 
 
 def test_a_step_without_a_labelled_word_moves_nothing():

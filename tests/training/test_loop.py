@@ -589,6 +589,16 @@ def test_feasible_epochs_come_first_then_the_lowest_circuit_objective_and_never_
     assert selection.best == order[4]
 
 
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_feasible_epoch_is_kept_whatever_an_infeasible_one_scores(is_first):
+    # The infeasible epoch is better by cross-entropy and by circuits.
+    kept, passed_over = scores(1, 0.5, 0.8), scores(2, 0.2, 0.1, feasible=False)
+    selection = Selection(patience=2)
+    for epoch in (kept, passed_over) if is_first else (passed_over, kept):
+        selection.take(epoch)
+    assert selection.best == kept
+
+
 def test_a_run_that_asks_nothing_of_circuits_keeps_the_epoch_with_the_lowest_cross_entropy():
     selection = Selection(patience=2)
     assert [selection.take(scores(i, ce, 1 - ce, constrained=False)) for i, ce in enumerate((0.6, 0.3, 0.4))] == [

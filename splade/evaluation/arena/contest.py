@@ -37,6 +37,10 @@ CONTROL = Chance().name
 PREDICTION = "prediction"
 
 
+class NoActiveWordError(ValueError):
+    """There is nothing to explain: every text is decided by the bias alone."""
+
+
 def compare_explainers(
     model: LexicalSAE,
     texts: Sequence[str],
@@ -68,7 +72,9 @@ def compare_explainers(
             count += 1
         on_step(Step("explaining texts", done, len(rows)))
     if not count:
-        raise ValueError(f"none of {len(rows)} texts has a word that is active; give other texts or another model")
+        raise NoActiveWordError(
+            f"none of {len(rows)} texts has a word that is active; give other texts or another model"
+        )
     scores = removal.result()
     return ArenaResults(
         texts=count,

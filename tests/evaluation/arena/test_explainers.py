@@ -44,6 +44,22 @@ def test_path_sums_to_what_the_words_change_and_sampling_comes_near():
 
 
 @pytest.mark.parametrize("head", HEADS)
+def test_the_sampled_path_takes_the_middle_of_each_step(head):
+    of = case(head=head)
+    code = of.state.code
+
+    def mean_slope(shares):
+        points = torch.tensor(shares, dtype=torch.float64)[:, None] * code.dense()
+        points.requires_grad_()
+        (slopes,) = torch.autograd.grad(of.explained(of.model.head()(points).logits).sum(), points)
+        return slopes.mean(0)[code.ids] * code.values
+
+    two_steps = SampledPath(2).explain(of, 0).active
+    torch.testing.assert_close(two_steps, mean_slope([0.25, 0.75]))
+    assert not torch.allclose(two_steps, mean_slope([0.5, 1.0]), rtol=1e-3), "the ends would say something else"
+
+
+@pytest.mark.parametrize("head", HEADS)
 def test_gradient_is_the_difference_quotient(head):
     of, step = case(head=head), 1e-6
     slopes = GRADIENT.explain(of, 0).active
