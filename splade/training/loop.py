@@ -157,18 +157,26 @@ class Trainer:
         """What comes before the first step: a calibrated gate, and a learning rate."""
         settings = self.settings
         if settings.calibrated_start is not None:
-            chosen = np.random.default_rng(self.seed).permutation(len(self.train.texts))[:CALIBRATION_TEXTS].tolist()
-            some = (rows for batch in MicroBatches(32).split(chosen) for rows in self.train.alike(batch))
-            samples = (self.train.encode(self.model, rows).logits for rows in some)
-            open_about_each(self.model, samples, max(1, round(settings.calibrated_start * settings.active_target)))
-            for rows in self.train.alike(chosen[:CALMING_TEXTS]):
-                with torch.no_grad():
-                    encoded = self.train.encode(self.model, rows)
-                self.model.head(encoded.head).calm(encoded.sparse_vector)
+            self._calibrate(max(1, round(settings.calibrated_start * settings.active_target)))
         if settings.batch_size is None:
             self.micro = MicroBatches(self._fitting_size())
         rate = settings.learning_rate or self._found_rate()
         self._optimiser = settings.optimiser.build(self._groups(rate), self.planned_steps)
+
+    def _calibrate(self, words: int) -> None:
+        """Open about so many words of each sample, of the kind that has most of them, and calm the heads."""
+        model, train = self.model, self.train
+        chosen = np.random.default_rng(self.seed).permutation(len(train.texts))[:CALIBRATION_TEXTS].tolist()
+        offsets = []
+        for alike in train.alike(chosen):
+            open_about_each(model, (train.encode(model, rows).logits for rows in MicroBatches(32).split(alike)), words)
+            offsets.append(model.gate.offset.detach().clone())
+        with torch.no_grad():
+            # A text has the words of all its positions: what is right for positions alone would crowd it.
+            self.model.gate.offset.copy_(torch.stack(offsets).amin(0))
+            encoded = [train.encode(model, rows) for rows in train.alike(chosen[:CALMING_TEXTS])]
+        for some in encoded:
+            model.head(some.head).calm(some.sparse_vector)
 
     def _groups(self, rate: float) -> list[ParameterGroup]:
         """Every parameter that learns, once: encoder, gate, and the rest (expander, pool, heads, criterion)."""

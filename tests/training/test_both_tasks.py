@@ -61,7 +61,7 @@ def new_trainer(*, shared, callbacks=None, **changes) -> Trainer:
 def accuracies(model, task):
     """Of texts, and of words that name something."""
     found = {}
-    for rows in task.alike(range(len(task.texts))):
+    for rows in _kinds(task):
         encoded = task.encode(model, rows)
         right = model.decide(encoded.sparse_vector, encoded.head).logits.argmax(-1) == encoded.labels
         named = encoded.labels != 0 if encoded.head == TAG else torch.ones_like(right)
@@ -105,7 +105,7 @@ def test_every_batch_holds_both_kinds_and_an_epoch_holds_every_row_once():
 
 def test_both_tasks_count_the_same_however_many_samples_each_has():
     task = both_tasks(new_model(shared=True), range(45), documents=range(17))
-    documents, tagged = task.alike(range(len(task.texts)))
+    documents, tagged = _kinds(task)
     assert task.samples(documents) == pytest.approx(task.samples(tagged))
     assert task.samples(documents[:1]) == pytest.approx(task.samples(documents) / 17)
     assert min(task.samples(documents) / 17, task.positions.samples(range(45))) >= 1
@@ -141,6 +141,19 @@ def test_a_run_that_was_stopped_goes_on_bitwise(tmp_path):
     assert resumed.model.head(CLASSIFY) is resumed.model.head(TAG)
     ours, theirs = resumed.model.state_dict(), whole.model.state_dict()
     assert [name for name in theirs if not torch.equal(ours[name], theirs[name])] == []
+
+
+def test_training_starts_with_no_more_words_than_wanted_in_texts_or_at_positions():
+    trainer = new_trainer(shared=True, calibrated_start=0.25)
+    trainer.prepare()
+    task, model = trainer.train, trainer.model
+    active = [float((task.encode(model, rows).sparse_vector > 0).sum(-1).float().mean()) for rows in _kinds(task)]
+    assert max(active) == pytest.approx(4, rel=0.3)
+    assert min(active) > 0
+
+
+def _kinds(task):
+    return task.alike(range(len(task.texts)))
 
 
 def test_a_learning_rate_is_found_on_both_tasks():
