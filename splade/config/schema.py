@@ -27,6 +27,10 @@ class DataConfig(PartConfig):
     """Column that holds the label in your own file; null guesses and says so."""
     skip_bad_rows: bool = False
     """Whether rows of your own file without text or label are left out, and counted, instead of refused."""
+    documents: str | None = None
+    """For `lexical-sae ner`: texts with a label each, for a model that tags words and also classifies texts. A data set
+    as in `dataset_name` whose labels are tags, or `sentences`: the tagged sentences themselves, each labelled with the
+    `B-` tag of the type it names most often (the first of several), or `O`. null trains a tagger alone."""
 
 
 class EvaluationConfig(PartConfig):

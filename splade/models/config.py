@@ -48,3 +48,6 @@ class ModelConfig(PartConfig):
     """Words zeroed at random in training, so that removing words is in-distribution; null masks nothing."""
     head: Annotated[HeadConfig, Shorthand] = ReluHead.Config()
     """From the sparse vector to classes: `relu` or `bcos`."""
+    shared_head: bool = False
+    """Whether all tasks use one head: `classify` and `tag` then have the same labels and share every parameter. false
+    gives each task a head of its own."""

@@ -1,12 +1,13 @@
 """`LexicalSAE`: backbone > neighbourhood > expander > gate > saturation > pool > head.
 
+Documents and positions have a head each, or share one (`shared_head`): then no parameter is particular to a task.
 Shape features, where a tagger has them, join the words before the head. Two routes lead from text to a decision, and
 give the same answer:
 - `forward` makes the strength of every word at every position, [B, L, V]; `classify` and `tag` read it.
 - `encode_document` pools logits before the gate where the parts allow it; `classify_document` reads it.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -66,7 +67,7 @@ class LexicalSAE(nn.Module):
     def __init__(self, config: ModelConfig, backbone: Backbone, labels: Mapping[str, Sequence[str]]) -> None:
         super().__init__()
         self.config = config
-        self.labels = _checked_labels(labels)
+        self.labels = _checked_labels(labels, shared=config.shared_head)
         self.backbone = backbone
         vocabulary = Vocabulary(backbone.tokenizer, backbone.vocab_size)
         cut_words = config.neighbourhood.dimensions() if config.neighbourhood else []
@@ -92,7 +93,7 @@ class LexicalSAE(nn.Module):
         self.topk = TopK(config.topk_per_position)
         self.pool = config.pool.build(size)
         self.masking = config.masking.build() if config.masking else nn.Identity()
-        self.heads = nn.ModuleDict({name: config.head.build(size, len(ls)) for name, ls in self.labels.items()})
+        self.heads = nn.ModuleDict(_build_heads(config, size, self.labels))
         self._screen = Screen()
 
     @classmethod
@@ -125,8 +126,8 @@ class LexicalSAE(nn.Module):
         """What a new model takes from its pretrained decoder: who is near to whom, and where word vectors start."""
         if self.neighbourhood is not None:
             self.neighbourhood.choose(self.backbone.decoder.weight.detach())
-        for name in self.heads:
-            self.head(name).start_from(self.dimension_embeddings())
+        for head in self.distinct_heads():
+            head.start_from(self.dimension_embeddings())
 
     def dimension_embeddings(self) -> Float[Tensor, "V D"]:
         """The decoder's row of each dimension's word: senses of a word share theirs, a shape has a random one.
@@ -451,6 +452,17 @@ class LexicalSAE(nn.Module):
             raise ValueError(f"this model has no head {name!r}; it has: {', '.join(self.heads)}")
         return self.heads[name]  # pyright: ignore[reportReturnType]
 
+    def distinct_heads(self, names: Iterable[str] | None = None) -> list[Head]:
+        """The heads of these names, by default of all, each once: a shared head has several names."""
+        return list(dict.fromkeys(self.head(name) for name in (self.heads if names is None else names)))
+
+
+def _build_heads(config: ModelConfig, size: int, labels: Mapping[str, Sequence[str]]) -> dict[str, nn.Module]:
+    """A new head per name; with `shared_head`, one head under every name."""
+    if not config.shared_head:
+        return {name: config.head.build(size, len(own)) for name, own in labels.items()}
+    return dict.fromkeys(labels, config.head.build(size, len(next(iter(labels.values())))))
+
 
 def _with_cut_words(config: ModelConfig, backbone: Backbone, texts: Sequence[str]) -> ModelConfig:
     """The settings with the words that these texts say should have dimensions; a list that is given stays."""
@@ -473,7 +485,7 @@ def _check_split_words_are_named(config: ModelConfig, vocabulary: Vocabulary, un
         )
 
 
-def _checked_labels(labels: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
+def _checked_labels(labels: Mapping[str, Sequence[str]], *, shared: bool) -> dict[str, tuple[str, ...]]:
     checked = {name: tuple(values) for name, values in labels.items()}
     if not checked:
         raise ValueError("a model needs at least one head, e.g. labels={'classify': ['negative', 'positive']}")
@@ -484,4 +496,22 @@ def _checked_labels(labels: Mapping[str, Sequence[str]]) -> dict[str, tuple[str,
             raise ValueError(f"head {name!r} needs at least two labels, got {list(values)}")
         if len(set(values)) < len(values):
             raise ValueError(f"head {name!r} has a label twice: {list(values)}")
+    if shared:
+        _check_labels_can_be_shared(checked)
     return checked
+
+
+def _check_labels_can_be_shared(labels: Mapping[str, tuple[str, ...]]) -> None:
+    """One head has one list of labels, and is shared only if several tasks use it."""
+    if len(labels) < 2:
+        raise ValueError(
+            f"model.shared_head is one head for several tasks, but this model has only {next(iter(labels))!r}; give "
+            "labels for 'classify' and 'tag' (data.documents in an experiment), or set model.shared_head: false"
+        )
+    (first, expected), *others = labels.items()
+    for name, values in others:
+        if values != expected:
+            raise ValueError(
+                f"model.shared_head needs the same labels in the same order for every task, but {first!r} has "
+                f"{list(expected)} and {name!r} has {list(values)}; make them equal, or set model.shared_head: false"
+            )

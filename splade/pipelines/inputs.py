@@ -20,6 +20,11 @@ from splade.training.tasks import Documents
 def load_data(config: ExperimentConfig, seed: int) -> TextDataset:
     """The data set that the settings name."""
     data = config.data
+    if data.documents is not None:
+        raise ValueError(
+            f"data.documents ({data.documents}) is for models that also tag: train with `lexical-sae ner`, or name the "
+            "texts as data.dataset_name"
+        )
     return load_text_dataset(
         data.dataset_name,
         path=data.path,

@@ -48,6 +48,7 @@ def tagger_figures(run: Mapping[str, Any]) -> tuple[str, list[tuple[str, str, st
         ("active words", f"{test['active_words']:.1f}", f"per position{shapes}; sparsity {test['sparsity']:.2%}"),
         ("identity error", f"{test['identity_error']:.0e}", "contributions and bias sum to the logit, per position"),
         ("seconds", f"{test['seconds']:.0f}", f"to tag {test['words']} words"),
+        *document_rows(run),
         *constraint_rows(run),
     ]
     if test["sentences_in_windows"]:
@@ -55,6 +56,19 @@ def tagger_figures(run: Mapping[str, Any]) -> tuple[str, list[tuple[str, str, st
     if test["words_unread"]:
         rows.append(("unread", str(test["words_unread"]), "words that tokenise to nothing"))
     return f"On {test['sentences']} test sentences (seed {run['seed']})", rows
+
+
+def document_rows(run: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """How the same model classifies whole texts, where it does."""
+    if (found := run.get("documents")) is None:
+        return []
+    majority = f"of {found['texts']} test texts; {found['majority']:.2%} have the most frequent label"
+    identity = "contributions and bias sum to the logit, per text"
+    return [
+        ("accuracy, texts", f"{found['accuracy']:.2%}", majority),
+        ("active words, texts", f"{found['active_words']:.1f}", "per text"),
+        ("identity error, texts", f"{found['identity_error']:.0e}", identity),
+    ]
 
 
 def seeds_figures(mean: Mapping[str, Any]) -> tuple[str, list[tuple[str, str, str]]]:

@@ -46,8 +46,8 @@ class RunParts:
     """What was trained on what."""
     seeds: Figures | None = None
     """The mean over several seeds."""
-    constraint: Sequence[tuple[str, str, str]] = ()
-    """Whether the cross-entropy was kept (`constraint_rows`)."""
+    scores: Sequence[tuple[str, str, str]] = ()
+    """Of texts as a whole, and whether the constraint was satisfied (`document_rows`, `constraint_rows`)."""
     evaluation: Sequence[Figures] = ()
     """Whether its explanations are true, beside controls."""
     curves: Sequence[Picture] = ()

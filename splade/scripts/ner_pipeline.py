@@ -1,7 +1,8 @@
 """From an experiment's settings to trained, measured taggers, one per seed; the loop is that of classifiers.
 
 1. Sentences are read, aligned to tokens and, where the settings ask for it, described by shape features.
-2. `Trainer` trains on positions, with the official validation split where there is one.
+2. `Trainer` trains on positions, with the official validation split where there is one; with `data.documents` on whole
+   texts too, which the same model classifies.
 3. The best weights tag the test split; scores, curve and lexicons go to `results.json`.
 4. When all seeds are done, the saved models' explanations are tested (`evaluation.json`). By then the runs are safe.
 5. `report.html` is written from what is there.
@@ -14,18 +15,20 @@ from pathlib import Path
 from typing import Any
 
 from splade.config.schema import ExperimentConfig
-from splade.data import TaggedDataset
+from splade.data import TaggedDataset, TextDataset
 from splade.device import resolve_device, set_seed
 from splade.evaluation.arena.cost import with_cost
 from splade.evaluation.entities import score_entities
 from splade.evaluation.intervals import paired_bootstrap
 from splade.evaluation.ner import TaggerScores, score_tagger
 from splade.evaluation.ner_lexicon import entity_lexicons
-from splade.models.lexical_sae import TAG, LexicalSAE
+from splade.models.lexical_sae import CLASSIFY, TAG, LexicalSAE
 from splade.models.persistence import from_pretrained, save_pretrained
-from splade.pipelines.inputs import require_same_experiment
+from splade.pipelines.inputs import documents, require_same_experiment
+from splade.pipelines.scoring import Scores, score
 from splade.progress import OnStep, silent
 from splade.runs import Watchers, fit, run_seeds
+from splade.scripts.ner_documents import load_documents
 from splade.scripts.ner_evaluation import evaluate_taggers
 from splade.scripts.ner_report import TWIN, folder_of_run, load_sentences, write_tagging_report
 from splade.training.dense_tagger import dense_tagger_twin
@@ -33,6 +36,7 @@ from splade.training.fine_tuning import DENSE_RATES
 from splade.training.run_folder import BASELINES, EVALUATION, MODEL, RunFolder, write_json
 from splade.training.stopping import EpochScores
 from splade.training.tagging import positions
+from splade.training.tasks import BothTasks, Task
 
 LEXICON_SENTENCES = 1000
 """Test sentences that lexicons are made from."""
@@ -53,6 +57,8 @@ class TrainedTagger:
     seed: int
     seconds: float
     """To train, and to tag the test split."""
+    documents: Scores | None = None
+    """On the test texts, of a model that classifies too."""
 
 
 def run_ner(
@@ -78,6 +84,7 @@ def run_ner(
             "lambda": run.multiplier,
             "tags": list(run.dataset.tag_names),
             "test": run.scores.as_dict(),
+            **({} if run.documents is None else {"documents": run.documents.as_dict()}),
             "validation": asdict(run.validation),
             "lexicons": [asdict(lexicon) for lexicon in lexicons],
         }
@@ -111,19 +118,39 @@ def setup_and_train_tagger(
     started = time.monotonic()
     seed = config.evaluation.seeds[0] if seed is None else seed
     dataset = load_sentences(config, seed)
-    for note in dataset.notes:
+    texts = load_documents(config, dataset, seed)
+    for note in (*dataset.notes, *(texts.notes if texts else ())):
         watchers.on_note(note)
     set_seed(seed)
-    texts = [" ".join(words) for words in dataset.train.tokens]
-    model = LexicalSAE.from_backbone(config.model, {TAG: dataset.tag_names}, texts).to(resolve_device(device))
-    (train, _), (validation, _) = (
-        positions(model.tokenizer, split, dataset.tag_names, model.max_length, model.shapes)
-        for split in (dataset.train, dataset.validation)
-    )
+    model = _new_model(config, dataset, texts).to(resolve_device(device))
+    train, validation = _tasks(model, dataset, texts)
     fitted = fit(model, train, validation, config.training, seed, folder, watchers)
     scores = score_tagger(model, dataset.test, on_step=watchers.on_step)
     seconds = folder.seconds if folder else time.monotonic() - started
-    return TrainedTagger(model, dataset, scores, *fitted, seed, seconds)
+    on_texts = score(model, texts.test, watchers.on_step) if texts else None
+    return TrainedTagger(model, dataset, scores, *fitted, seed, seconds, on_texts)
+
+
+def _new_model(config: ExperimentConfig, dataset: TaggedDataset, texts: TextDataset | None) -> LexicalSAE:
+    """An untrained tagger, or a tagger and classifier with the same labels."""
+    sentences = [" ".join(words) for words in dataset.train.tokens]
+    if texts is None:
+        return LexicalSAE.from_backbone(config.model, {TAG: dataset.tag_names}, sentences)
+    labels = {CLASSIFY: texts.label_names, TAG: dataset.tag_names}
+    # Sentences that are documents too are not to count twice where words are counted.
+    return LexicalSAE.from_backbone(config.model, labels, list(dict.fromkeys([*sentences, *texts.train.texts])))
+
+
+def _tasks(model: LexicalSAE, dataset: TaggedDataset, texts: TextDataset | None) -> list[Task]:
+    """What to learn from, and to validate on."""
+    tagged = [
+        positions(model.tokenizer, split, dataset.tag_names, model.max_length, model.shapes)[0]
+        for split in (dataset.train, dataset.validation)
+    ]
+    if texts is None:
+        return [*tagged]
+    splits = (texts.train, texts.validation)
+    return [BothTasks(documents(model, split), own) for split, own in zip(splits, tagged, strict=True)]
 
 
 def run_dense_tagger(

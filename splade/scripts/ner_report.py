@@ -18,7 +18,7 @@ from splade.models.persistence import from_pretrained
 from splade.pipelines.inputs import model_folder
 from splade.progress import OnStep, Step, silent
 from splade.report.constraint import constraint_rows
-from splade.report.entities_terminal import seeds_figures
+from splade.report.entities_terminal import document_rows, seeds_figures
 from splade.report.page import Figures
 from splade.report.tagging_evaluation import tagging_evaluation_figures
 from splade.report.tagging_html import RunParts, ShownSentence, tagging_page
@@ -81,7 +81,7 @@ def write_tagging_report(
         run=RunParts(
             about=files.about(),
             seeds=_seeds(run),
-            constraint=constraint_rows(results),
+            scores=[*document_rows(results), *constraint_rows(results)],
             evaluation=_evaluation(files),
             curves=files.curves(),
             shapes=config.model.shapes.names if config.model.shapes else (),

@@ -46,9 +46,12 @@ class Criterion(nn.Module):
     """The parts of the loss that learn, and the controllers that weigh them. It is handed the model it judges."""
 
     def __init__(self, model: LexicalSAE, head: str, settings: TrainingConfig, steps: tuple[int, int, int]) -> None:
-        """`steps`: per epoch, of the constrained phase, and in all."""
+        """`head` is one of those that will decide, which all have the same labels.
+
+        `steps`: per epoch, of the constrained phase, and in all.
+        """
         super().__init__()
-        self.settings, self.head = settings, head
+        self.settings = settings
         num_labels = len(model.labels[head])
         self.objective = settings.asked_of_circuits().build(len(model.dimensions), num_labels)
         self.tutor = settings.tutor and settings.tutor.build(model.backbone.encoder_width, num_labels)
@@ -62,7 +65,7 @@ class Criterion(nn.Module):
         self, model: LexicalSAE, encoded: Encoded, *, share: float, is_constrained: bool
     ) -> tuple[Tensor, PieceLoss]:
         """Loss of the samples of one piece, and its account; `share` is the piece's part of the step."""
-        logits = model.decide(encoded.sparse_vector, self.head, encoded.words).logits
+        logits = model.decide(encoded.sparse_vector, encoded.head, encoded.words).logits
         ce = self.cross_entropy(logits, encoded.labels)
         loss, terms = ce, {}
         if self.objective.terms if is_constrained else self.objective.in_warmup:
@@ -87,7 +90,7 @@ class Criterion(nn.Module):
     def ask(self, model: LexicalSAE, encoded: Encoded, *, is_constrained: bool = True) -> ObjectiveOutput:
         """The circuit objective of samples, or its part in the warm-up, decided on without random masking."""
         gate, words = model.gate, encoded.words
-        head = partial(model.head(self.head), words=words)
+        head = partial(model.head(encoded.head), words=words)
         openings = gate.openings()
         view = StepView(
             head(encoded.sparse_vector),
@@ -127,13 +130,13 @@ class Criterion(nn.Module):
         model.eval()
         self.eval()
         sums: dict[str, float] = {}
-        samples = 0
-        for rows in length_buckets(task.texts, 64):
+        samples = 0.0
+        for rows in (alike for batch in length_buckets(task.texts, 64) for alike in task.alike(batch)):
             count = task.samples(rows)
             if count == 0:
                 continue
             encoded = task.encode(model, rows, live_only=True)
-            logits = model.decide(encoded.sparse_vector, self.head, encoded.words).logits
+            logits = model.decide(encoded.sparse_vector, encoded.head, encoded.words).logits
             found = {name: value.item() for name, value in self.ask(model, encoded).values.items()}
             found["ce"] = self.cross_entropy(logits, encoded.labels).item()
             found["accuracy"] = (logits.argmax(-1) == encoded.labels).float().mean().item()

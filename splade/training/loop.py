@@ -23,7 +23,7 @@ import torch
 from torch import Tensor, nn
 
 from splade.circuits.geco import GECOController, ce_at_accuracy
-from splade.data.batches import length_buckets, shuffled_buckets
+from splade.data.batches import length_buckets
 from splade.models.lexical_sae import LexicalSAE
 from splade.progress import OnStep, Step, silent
 from splade.training.batch_size import MicroBatches, automatic_size
@@ -92,14 +92,15 @@ class Trainer:
                 f"training needs labelled texts or words, got {labelled[0]} to learn from and {labelled[1]} to "
                 "validate on"
             )
+        _require_equal_labels(model, train)
         self.model, self.train, self.validation = model, train, validation
         self.settings, self.seed, self.callbacks = settings, seed, callbacks or Callbacks()
-        self.steps_per_epoch = math.ceil(len(train.texts) / settings.effective_batch)
+        self.steps_per_epoch = len(self._order(epoch=0))
         self.max_epochs = settings.planned_epochs(len(train.texts))
         self.planned_steps = self.steps_per_epoch * self.max_epochs
         self.warmup_steps = round(settings.warmup_fraction * self.planned_steps)
         steps = (self.steps_per_epoch, max(1, self.planned_steps - self.warmup_steps), self.planned_steps)
-        self.criterion = Criterion(model, train.head, settings, steps).to(next(model.parameters()))
+        self.criterion = Criterion(model, train.heads[0], settings, steps).to(next(model.parameters()))
         self.micro = MicroBatches(settings.batch_size or settings.effective_batch)
         self.selection = Selection(settings.patience)
         self.best_weights: dict[str, Tensor] = {}
@@ -111,7 +112,8 @@ class Trainer:
         if settings.encoder_dropout is not None:
             _set_dropout(model.backbone.encoder, settings.encoder_dropout)
         if settings.shared_word_vectors:
-            learn_together(model.head(train.head), model.dimension_embeddings())
+            for head in model.distinct_heads(train.heads):
+                learn_together(head, model.dimension_embeddings())
         self._optimiser: Optimiser | None = None
 
     @property
@@ -144,7 +146,8 @@ class Trainer:
             self._validate()
             self._save_if_asked()
         self.model.load_state_dict(self.best_weights)
-        write_out(self.model.head(self.train.head))
+        for head in self.model.distinct_heads(self.train.heads):
+            write_out(head)
         self.model.eval()
         assert self.selection.best is not None
         return self.selection.best
@@ -153,16 +156,26 @@ class Trainer:
         """What comes before the first step: a calibrated gate, and a learning rate."""
         settings = self.settings
         if settings.calibrated_start is not None:
-            chosen = np.random.default_rng(self.seed).permutation(len(self.train.texts))[:CALIBRATION_TEXTS].tolist()
-            samples = (self.train.encode(self.model, rows).logits for rows in MicroBatches(32).split(chosen))
-            open_about_each(self.model, samples, max(1, round(settings.calibrated_start * settings.active_target)))
-            with torch.no_grad():
-                some = self.train.encode(self.model, chosen[:CALMING_TEXTS])
-            self.model.head(self.train.head).calm(some.sparse_vector)
+            self._calibrate(max(1, round(settings.calibrated_start * settings.active_target)))
         if settings.batch_size is None:
             self.micro = MicroBatches(self._fitting_size())
         rate = settings.learning_rate or self._found_rate()
         self._optimiser = settings.optimiser.build(self._groups(rate), self.planned_steps)
+
+    def _calibrate(self, words: int) -> None:
+        """Open about so many words of each sample, of the kind that has most of them, and calm the heads."""
+        model, train = self.model, self.train
+        chosen = np.random.default_rng(self.seed).permutation(len(train.texts))[:CALIBRATION_TEXTS].tolist()
+        offsets = []
+        for alike in train.alike(chosen):
+            open_about_each(model, (train.encode(model, rows).logits for rows in MicroBatches(32).split(alike)), words)
+            offsets.append(model.gate.offset.detach().clone())
+        with torch.no_grad():
+            # A text has the words of all its positions: what is right for positions alone would crowd it.
+            self.model.gate.offset.copy_(torch.stack(offsets).amin(0))
+            encoded = [train.encode(model, rows) for rows in train.alike(chosen[:CALMING_TEXTS])]
+        for some in encoded:
+            model.head(some.head).calm(some.sparse_vector)
 
     def _groups(self, rate: float) -> list[ParameterGroup]:
         """Every parameter that learns, once: encoder, gate, and the rest (expander, pool, heads, criterion)."""
@@ -198,19 +211,23 @@ class Trainer:
             if self.callbacks.is_interrupted():
                 raise StoppedBeforeSaving("stopped before the first step")
             self.callbacks.on_step(Step("finding a learning rate", i + 1, 100))
-            encoded = self.train.encode(self.model, batches[i % len(batches)][: self.micro.size], live_only=True)
-            logits = self.model.decide(encoded.sparse_vector, self.train.head, encoded.words).logits
-            return self.criterion.cross_entropy(logits, encoded.labels)
+            groups = self.train.alike(batches[i % len(batches)])
+            return torch.stack([self._cross_entropy(rows[: self.micro.size]) for rows in groups]).mean()
 
         found = lr_range_test(loss_step, at_rate(self._groups(1.0), RANGE_TEST_RATE), [self.model, self.criterion])
         self.callbacks.on_record({"event": "learning rate found", "lr": found.lr})
         return found.lr
 
+    def _cross_entropy(self, rows: list[int]) -> Tensor:
+        encoded = self.train.encode(self.model, rows, live_only=True)
+        logits = self.model.decide(encoded.sparse_vector, encoded.head, encoded.words).logits
+        return self.criterion.cross_entropy(logits, encoded.labels)
+
     def _order(self, epoch: int) -> list[list[int]]:
         """The batches of an epoch: a function of seed and epoch alone, so that a resumed run sees the same."""
         generator = np.random.default_rng([self.seed, epoch])
         settings = self.settings
-        return shuffled_buckets(self.train.texts, settings.effective_batch, generator, settings.short_first)
+        return self.train.batches(settings.effective_batch, generator, settings.short_first)
 
     def _finish_epoch(self) -> None:
         """The steps that are left of this epoch."""
@@ -241,7 +258,8 @@ class Trainer:
         optimiser = self.optimiser
         optimiser.zero_grad()
         samples = self.train.samples(rows)
-        pieces = self.micro.run(rows, lambda piece, _: self._backward(piece, samples), optimiser.zero_grad)
+        parts = self.micro.run(rows, lambda piece, _: self._backward(piece, samples), optimiser.zero_grad)
+        pieces = [piece for part in parts for piece in part]
         if self.settings.gradient_centralization:
             head = {id(p) for p in self.model.heads.parameters()}
             centralise_gradients(p for p in self.model.parameters() if id(p) not in head)
@@ -256,8 +274,12 @@ class Trainer:
             )
         self._tell(seen)
 
-    def _backward(self, rows: list[int], samples: int) -> PieceLoss:
-        """Loss of one piece, times its share of the batch's samples, sent backward."""
+    def _backward(self, rows: list[int], samples: float) -> list[PieceLoss]:
+        """Losses of one piece, that of each kind of sample by itself, sent backward."""
+        return [self._backward_alike(alike, samples) for alike in self.train.alike(rows)]
+
+    def _backward_alike(self, rows: list[int], samples: float) -> PieceLoss:
+        """Loss of samples of one kind, times their share of the batch's samples, sent backward."""
         share = self.train.samples(rows) / max(1, samples)
         if share == 0:
             return NOTHING
@@ -383,6 +405,17 @@ def _copy_of(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The tensors as they are now; what is shared (a tied decoder) stays shared."""
     copies = {tensor.data_ptr(): tensor.detach().clone() for tensor in state.values()}
     return {name: copies[tensor.data_ptr()] for name, tensor in state.items()}
+
+
+def _require_equal_labels(model: LexicalSAE, task: Task) -> None:
+    """What is asked of circuits is kept by label: tasks that are learned together have the same ones."""
+    first, *others = task.heads
+    for name in others:
+        if model.labels[name] != model.labels[first]:
+            raise ValueError(
+                f"heads {first!r} and {name!r} are trained together, but have different labels "
+                f"({', '.join(model.labels[first])}; {', '.join(model.labels[name])}); make the two lists equal"
+            )
 
 
 def _freeze_embeddings(model: LexicalSAE) -> None:

@@ -1,15 +1,18 @@
-"""What there is to learn from: texts with a label each, or with a tag per word. The loop cannot tell them apart."""
+"""What there is to learn from: texts with a label each, with a tag per word, or both. The loop cannot tell."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import zip_longest
 from typing import Protocol, runtime_checkable
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from splade.data.batches import TokenisedTexts
+from splade.data.batches import TokenisedTexts, shuffled_buckets
 from splade.models.layers.activation import GateOutput
 from splade.models.layers.cut_words import NOBODY
 from splade.models.lexical_sae import CLASSIFY, TAG, EncodedDocument, LexicalSAE
@@ -31,6 +34,8 @@ class Encoded:
     labels: Int[Tensor, " N"]
     states: Float[Tensor, "N E"]
     """The encoder's state of each: the mean over a document's tokens, or that of the position itself."""
+    head: str
+    """Name of the head that decides on them."""
     words: Int[Tensor, " K"] | None = None
     """The dimension of each column, where only live ones have a column; None where all have."""
     in_reach: Bool[Tensor, " V"] | None = None
@@ -59,18 +64,28 @@ class Task(Protocol):
     @property
     def texts(self) -> TokenisedTexts: ...
     @property
-    def head(self) -> str: ...
+    def heads(self) -> tuple[str, ...]:
+        """Names of the heads that decide on the samples."""
+        ...
 
     def content(self) -> Iterator[bytes]:
         """All that is learned from, in order: the same bytes for the same data."""
         ...
 
-    def samples(self, rows: Sequence[int]) -> int:
-        """How many samples the texts in these rows hold."""
+    def samples(self, rows: Sequence[int]) -> float:
+        """How many samples the texts in these rows hold, which is how much they count in a mean over texts."""
+        ...
+
+    def batches(self, size: int, generator: np.random.Generator, short_first: float) -> list[list[int]]:
+        """All rows in random batches of about this size; see `shuffled_buckets`. Their number is always the same."""
+        ...
+
+    def alike(self, rows: Sequence[int]) -> list[list[int]]:
+        """The rows in groups whose samples one head decides on, none of them empty."""
         ...
 
     def encode(self, model: LexicalSAE, rows: Sequence[int], *, live_only: bool = False) -> Encoded:
-        """The samples of the texts in these rows; `live_only` as in `LexicalSAE.encode_document`."""
+        """The samples of the texts in rows that are alike; `live_only` as in `LexicalSAE.encode_document`."""
         ...
 
 
@@ -81,6 +96,16 @@ class Documents:
     texts: TokenisedTexts
     labels: Int[Tensor, " T"]
     head: str = CLASSIFY
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        return (self.head,)
+
+    def batches(self, size: int, generator: np.random.Generator, short_first: float) -> list[list[int]]:
+        return shuffled_buckets(self.texts, size, generator, short_first)
+
+    def alike(self, rows: Sequence[int]) -> list[list[int]]:
+        return [list(rows)]
 
     def content(self) -> Iterator[bytes]:
         yield json.dumps([self.texts.ids, self.labels.tolist()]).encode()
@@ -96,7 +121,7 @@ class Documents:
         document = model.encode_document(input_ids, mask, states, live_only=live_only)
         labels = self.labels[batch.rows].to(device)
         mean_state = (states * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
-        return _encoded(model, document, model.own_words(input_ids), labels, mean_state)
+        return _encoded(model, document, model.own_words(input_ids), labels, mean_state, self.head)
 
 
 @dataclass(frozen=True)
@@ -108,6 +133,16 @@ class Positions:
     head: str = TAG
     shapes: Callable[[Sequence[int]], Bool[Tensor, "B L S"]] | None = None
     """Which shapes the word at each position of some texts has, padded like them; for models with shape features."""
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        return (self.head,)
+
+    def batches(self, size: int, generator: np.random.Generator, short_first: float) -> list[list[int]]:
+        return shuffled_buckets(self.texts, size, generator, short_first)
+
+    def alike(self, rows: Sequence[int]) -> list[list[int]]:
+        return [list(rows)]
 
     def content(self) -> Iterator[bytes]:
         yield json.dumps([self.texts.ids, self.tags]).encode()
@@ -128,7 +163,84 @@ class Positions:
         shapes = None if self.shapes is None else self.shapes(rows).to(device)
         states = model.encoder_states(input_ids, mask, shapes)
         found = model.encode_at(input_ids, mask, at, states, shapes, live_only=live_only)
-        return _encoded(model, found, model.own_words(input_ids)[at][:, None], labels[chosen].to(device), states[at])
+        own = model.own_words(input_ids)[at][:, None]
+        return _encoded(model, found, own, labels[chosen].to(device), states[at], self.head)
+
+
+@dataclass(frozen=True)
+class BothTasks:
+    """Documents and tagged positions for one model: a step holds some of each, and both tasks count the same.
+
+    Rows are those of the documents, then those of the tagged texts.
+    """
+
+    documents: Documents
+    positions: Positions
+
+    def __post_init__(self) -> None:
+        if not len(self.documents.texts) or not self._tagged:
+            raise ValueError(
+                f"learning both tasks needs samples of both, got {len(self.documents.texts)} documents and "
+                f"{self._tagged} tagged positions"
+            )
+
+    @cached_property
+    def texts(self) -> TokenisedTexts:
+        ours, theirs = self.documents.texts, self.positions.texts
+        return TokenisedTexts(ours.ids + theirs.ids, ours.tokens_cut + theirs.tokens_cut, ours.pad_id)
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        return self.documents.head, self.positions.head
+
+    def content(self) -> Iterator[bytes]:
+        yield from self.documents.content()
+        yield from self.positions.content()
+
+    @cached_property
+    def _tagged(self) -> int:
+        """Tagged positions of all texts."""
+        return self.positions.samples(range(len(self.positions.texts)))
+
+    def samples(self, rows: Sequence[int]) -> float:
+        """Documents and positions, the rarer ones counted so often that all of one weigh as much as all of the other.
+
+        Example: 100 documents, 1500 positions -> a document counts 15 times
+        """
+        documents, tagged = self._apart(rows)
+        count = len(self.documents.texts)
+        weights = max(1.0, self._tagged / count), max(1.0, count / self._tagged)
+        return weights[0] * len(documents) + weights[1] * self.positions.samples(tagged)
+
+    def batches(self, size: int, generator: np.random.Generator, short_first: float) -> list[list[int]]:
+        """Every row once; each batch has documents and tagged texts in the proportion of all."""
+        steps = -(-len(self.texts) // size)
+        ours, theirs = (
+            task.batches(-(-len(task.texts) // steps), generator, short_first)
+            for task in (self.documents, self.positions)
+        )
+        return [self._together(*parts) for parts in zip_longest(ours, theirs, fillvalue=[])]
+
+    def alike(self, rows: Sequence[int]) -> list[list[int]]:
+        documents, tagged = self._apart(rows)
+        return [group for group in (documents, self._together([], tagged)) if group]
+
+    def encode(self, model: LexicalSAE, rows: Sequence[int], *, live_only: bool = False) -> Encoded:
+        documents, tagged = self._apart(rows)
+        assert not (documents and tagged), "documents and positions are encoded apart: see `alike`"
+        if documents:
+            return self.documents.encode(model, documents, live_only=live_only)
+        return self.positions.encode(model, tagged, live_only=live_only)
+
+    def _apart(self, rows: Sequence[int]) -> tuple[list[int], list[int]]:
+        """The rows as the documents count them, and as the tagged texts do."""
+        first = len(self.documents.texts)
+        return [row for row in rows if row < first], [row - first for row in rows if row >= first]
+
+    def _together(self, documents: list[int], tagged: list[int]) -> list[int]:
+        """The reverse of `_apart`."""
+        first = len(self.documents.texts)
+        return documents + [first + row for row in tagged]
 
 
 def _encoded(
@@ -137,6 +249,7 @@ def _encoded(
     ids: Int[Tensor, "N L"],
     labels: Int[Tensor, " N"],
     states: Float[Tensor, "N E"],
+    head: str,
 ) -> Encoded:
     """Samples with their own words; `ids` are the dimensions of the words that stand in each."""
     count, closed = found.logits.shape[1], model.gate.closed
@@ -150,4 +263,6 @@ def _encoded(
     own = torch.zeros(len(ids), count + 1, dtype=torch.bool, device=ids.device).scatter_(1, columns, True)[:, :-1]
     # Where another sense of the word was picked, its own dimension cannot open.
     own = own & ~closed & found.logits.isfinite()
-    return Encoded(found.sparse_vector, found.gate, found.logits, own, labels, states, found.words, found.in_reach)
+    return Encoded(
+        found.sparse_vector, found.gate, found.logits, own, labels, states, head, found.words, found.in_reach
+    )

@@ -98,7 +98,8 @@ def test_validation_is_that_of_all_words(kind):
     narrow = criterion.validate(model, task)
 
     class Whole:
-        texts, head, samples, content = task.texts, task.head, task.samples, task.content
+        texts, heads, samples, content = task.texts, task.heads, task.samples, task.content
+        batches, alike = task.batches, task.alike
 
         def encode(self, model, rows, **_):
             return task.encode(model, rows)
