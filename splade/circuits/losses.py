@@ -10,6 +10,8 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy, kl_div, normalize
 
 from splade.circuits.core import CircuitState, circuit_mask
+from splade.circuits.trackers import AttributionCentroidTracker as AttributionCentroidTracker
+from splade.circuits.trackers import FeatureFrequencyTracker as FeatureFrequencyTracker
 
 Scalar = Float[Tensor, ""]
 

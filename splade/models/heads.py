@@ -103,7 +103,7 @@ class ReluHead(nn.Module):
             word_vectors = rows_of(self, self.word_layer, words)
             s = sparse_vector.to(word_vectors.dtype)
             logits, readout, b_eff = self._decide(s @ word_vectors)
-            return CircuitState(logits, s, readout, word_vectors, b_eff)
+            return CircuitState(logits, s, b_eff=b_eff, readout=readout, word_vectors=word_vectors)
 
     def read(self, code: SparseCode) -> SparseCircuitState:
         """The same decisions from the rows of the active words alone."""
@@ -170,7 +170,8 @@ class BcosHead(nn.Module):
             # Some words' rows have the length that all words together give a unit.
             word_vectors = word_vectors if words is None else word_vectors[words]
             logits, readout = self._decide(s @ word_vectors, s.norm(dim=-1, keepdim=True))
-            return CircuitState(logits, s, readout, word_vectors, torch.zeros_like(logits))
+            no_bias = torch.zeros_like(logits)
+            return CircuitState(logits, s, b_eff=no_bias, readout=readout, word_vectors=word_vectors)
 
     def read(self, code: SparseCode) -> SparseCircuitState:
         """The same decisions from the rows of the active words alone."""

@@ -323,7 +323,7 @@ class LexicalSAE(nn.Module):
         if not self._pools_logits_first:
             encoded = self.encode(input_ids, attention_mask, states)
             # Every field is non-decreasing in the logit, so its maximum is what the greatest logit gives.
-            gate = GateOutput(*(field.amax(1) for field in encoded.gate))
+            gate = encoded.gate.map(lambda field: field.amax(1))
             pooled = self.pool(encoded.sparse_sequence, attention_mask.bool())
             logits = encoded.logits.amax(1)
             return EncodedDocument(pooled, gate, logits, in_reach=self._in_reach(logits))
