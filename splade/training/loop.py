@@ -14,7 +14,7 @@ import hashlib
 import logging
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,11 +23,12 @@ import torch
 from torch import Tensor, nn
 
 from splade.circuits.geco import GECOController, ce_at_accuracy
+from splade.circuits.terms import FrequencyPenalty
 from splade.data.batches import length_buckets, shuffled_buckets
 from splade.models.lexical_sae import LexicalSAE
 from splade.progress import OnStep, Step, silent
 from splade.training.batch_size import MicroBatches, automatic_size
-from splade.training.calibrate import open_about_each
+from splade.training.calibrate import open_about_each, proposed_words
 from splade.training.criterion import NOTHING, Criterion, PieceLoss
 from splade.training.lr_range import as_found, lr_range_test
 from splade.training.optim import Optimiser, ParameterGroup, at_rate, centralise_gradients
@@ -42,6 +43,8 @@ logger = logging.getLogger(__name__)
 CALIBRATION_TEXTS = 256
 CALMING_TEXTS = 32
 """Some of them, which tell how sure an untrained head is."""
+PROPOSING_TEXTS = 512
+"""Texts whose words the lexical head proposes: a word in one of a hundred texts is nearly surely in one of these."""
 RANGE_TEST_RATE = 1e-4
 """Rate that a range test falls back to when no rate makes the loss fall."""
 CROWDED = 1000
@@ -151,12 +154,16 @@ class Trainer:
         return self.selection.best
 
     def prepare(self) -> None:
-        """What comes before the first step: a calibrated gate, and a learning rate."""
+        """What comes before the first step: words that may be revived, a calibrated gate, and a learning rate."""
         settings = self.settings
+        for term in self.criterion.objective.terms.values():
+            if isinstance(term, FrequencyPenalty) and term.config.proposals:
+                samples = self._logits_of(self._some_texts(PROPOSING_TEXTS))
+                term.tracker.propose(proposed_words(self.model, samples, term.config.proposals))
         if settings.calibrated_start is not None:
-            chosen = np.random.default_rng(self.seed).permutation(len(self.train.texts))[:CALIBRATION_TEXTS].tolist()
-            samples = (self.train.encode(self.model, rows).logits for rows in MicroBatches(32).split(chosen))
-            open_about_each(self.model, samples, max(1, round(settings.calibrated_start * settings.active_target)))
+            chosen = self._some_texts(CALIBRATION_TEXTS)
+            words = max(1, round(settings.calibrated_start * settings.active_target))
+            open_about_each(self.model, self._logits_of(chosen), words)
             with torch.no_grad():
                 some = self.train.encode(self.model, chosen[:CALMING_TEXTS])
             self.model.head(self.train.head).calm(some.sparse_vector)
@@ -164,6 +171,14 @@ class Trainer:
             self.micro = MicroBatches(self._fitting_size())
         rate = settings.learning_rate or self._found_rate()
         self._optimiser = settings.optimiser.build(self._groups(rate), self.planned_steps)
+
+    def _some_texts(self, most: int) -> list[int]:
+        """Rows of training texts, sampled at random, but the same for the same seed."""
+        return np.random.default_rng(self.seed).permutation(len(self.train.texts))[:most].tolist()
+
+    def _logits_of(self, rows: list[int]) -> Iterator[Tensor]:
+        """Word logits of the samples in these rows, some at a time."""
+        return (self.train.encode(self.model, some).logits for some in MicroBatches(32).split(rows))
 
     def _groups(self, rate: float) -> list[ParameterGroup]:
         """Every parameter that learns, once: encoder, gate, and the rest (expander, pool, heads, criterion)."""
