@@ -41,7 +41,7 @@ LAYERS: list[list[str]] = [
     ["circuits.sparse_code"],
     ["function_words"],
     ["data", "vocab"],
-    ["suggest", "device", "fetch", "progress", "part", "strict_yaml", "files", "contractions"],
+    ["suggest", "device", "fetch", "progress", "part", "strict_yaml", "files", "contractions", "precision"],
     ["types"],
 ]
 """From top to bottom; rooms on one line are siblings and may not import each other."""

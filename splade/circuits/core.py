@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from splade.circuits.sparse_code import SparseCode
+from splade.precision import full_precision
 
 
 @dataclass(frozen=True, init=False)
@@ -52,15 +53,18 @@ class CircuitState:
             object.__setattr__(self, part.name, value)
 
     @property
+    @full_precision()
     def W_eff(self) -> Float[Tensor, "*batch C V"]:
         """The effective weights, dense."""
         return self.readout @ self.word_vectors.T
 
+    @full_precision()
     def effective_rows(self, class_indices: Int[Tensor, "*batch"]) -> Float[Tensor, "*batch V"]:
         """The row of `W_eff` of one class per sample."""
         row = self.readout.take_along_dim(class_indices[..., None, None], dim=-2).squeeze(-2)
         return row @ self.word_vectors.T
 
+    @full_precision()
     def effective_columns(self, word_ids: Int[Tensor, " K"]) -> Float[Tensor, "*batch C K"]:
         """The columns of `W_eff` of the given words."""
         return self.readout @ self.word_vectors[word_ids].T

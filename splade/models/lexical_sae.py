@@ -26,6 +26,7 @@ from splade.models.layers.cut_words import NOBODY, frequent_cut_words
 from splade.models.layers.pooling import TopK
 from splade.models.layers.screening import Candidates, Screen
 from splade.models.projection import Projection
+from splade.precision import full_precision
 from splade.types import TokenIds, TokenMask
 from splade.vocab import DimensionTable, Vocabulary
 
@@ -121,6 +122,7 @@ class LexicalSAE(nn.Module):
 
         return save_pretrained(self, folder)
 
+    @full_precision()
     def start_from_backbone(self) -> None:
         """What a new model takes from its pretrained decoder: who is near to whom, and where word vectors start."""
         if self.neighbourhood is not None:

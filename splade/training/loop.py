@@ -26,6 +26,7 @@ from splade.circuits.geco import GECOController, ce_at_accuracy
 from splade.circuits.terms import FrequencyPenalty
 from splade.data.batches import length_buckets, shuffled_buckets
 from splade.models.lexical_sae import LexicalSAE
+from splade.precision import encoder_precision, require_encoder_type
 from splade.progress import OnStep, Step, silent
 from splade.training.batch_size import MicroBatches, automatic_size
 from splade.training.calibrate import open_about_each, proposed_words
@@ -35,7 +36,7 @@ from splade.training.optim import Optimiser, ParameterGroup, at_rate, centralise
 from splade.training.random_state import chance_as_found, random_state, restore_random_state
 from splade.training.settings import TrainingConfig
 from splade.training.stopping import EpochScores, Selection
-from splade.training.tasks import Task
+from splade.training.tasks import Encoded, Task
 from splade.training.word_vectors import learn_together, write_out
 
 logger = logging.getLogger(__name__)
@@ -98,6 +99,7 @@ class Trainer:
         self.model, self.train, self.validation = model, train, validation
         self.settings, self.seed, self.callbacks = settings, seed, callbacks or Callbacks()
         device = next(model.parameters()).device
+        require_encoder_type(settings.dtype, device)
         self.steps_per_epoch = math.ceil(len(train.texts) / settings.effective_batch)
         self.max_epochs = settings.planned_epochs(len(train.texts))
         self.planned_steps = self.steps_per_epoch * self.max_epochs
@@ -214,7 +216,7 @@ class Trainer:
             if self.callbacks.is_interrupted():
                 raise StoppedBeforeSaving("stopped before the first step")
             self.callbacks.on_step(Step("finding a learning rate", i + 1, 100))
-            encoded = self.train.encode(self.model, batches[i % len(batches)][: self.micro.size], live_only=True)
+            encoded = self._encode(batches[i % len(batches)][: self.micro.size])
             logits = self.model.decide(encoded.sparse_vector, self.train.head, encoded.words).logits
             return self.criterion.cross_entropy(logits, encoded.labels)
 
@@ -272,12 +274,17 @@ class Trainer:
             )
         self._tell(seen)
 
+    def _encode(self, rows: list[int]) -> Encoded:
+        """The samples of a training step, the encoder in the precision of the settings."""
+        with encoder_precision(self.settings.dtype, next(self.model.parameters()).device):
+            return self.train.encode(self.model, rows, live_only=True)
+
     def _backward(self, rows: list[int], samples: int) -> PieceLoss:
         """Loss of one piece, times its share of the batch's samples, sent backward."""
         share = self.train.samples(rows) / max(1, samples)
         if share == 0:
             return NOTHING
-        encoded = self.train.encode(self.model, rows, live_only=True)
+        encoded = self._encode(rows)
         loss, seen = self.criterion.loss(self.model, encoded, share=share, is_constrained=self.is_constrained)
         if not torch.isfinite(loss):
             raise FloatingPointError(

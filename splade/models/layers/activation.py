@@ -15,6 +15,7 @@ from pydantic import PositiveFloat
 from torch import Tensor, nn
 
 from splade.part import PartConfig
+from splade.precision import full_precision
 
 ROUNDING = 1e-3
 """Share by which a word may lie beyond a kernel's reach and still count as within."""
@@ -75,6 +76,7 @@ class Gate(nn.Module, ABC):
     def _watch(self, z: Float[Tensor, "*batch V"]) -> None:  # noqa: B027 - most gates have nothing to watch
         """Follow the logits of all words in training, offset included; some words alone are no fair sample."""
 
+    @full_precision()
     def forward(self, logits: Float[Tensor, "*batch V"], words: Int[Tensor, "*#batch V"] | None = None) -> GateOutput:
         """The gate of all words' logits or, with `words`, of the logits of those words only."""
         theta, closed, offset = self.thresholds(), self.closed, self.offset
