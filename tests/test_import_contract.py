@@ -34,13 +34,14 @@ LAYERS: list[list[str]] = [
         "fairness",
     ],
     ["circuits.terms", "circuits.balances"],
-    ["circuits.losses", "circuits.trackers"],
+    ["circuits.losses"],
+    ["circuits.trackers"],
     ["mechanistic.attribution"],
     ["circuits.core"],
     ["circuits.sparse_code"],
     ["function_words"],
     ["data", "vocab"],
-    ["suggest", "device", "fetch", "progress", "part", "strict_yaml", "files", "contractions", "encoding"],
+    ["suggest", "device", "fetch", "progress", "part", "strict_yaml", "files", "contractions", "encoding", "precision"],
     ["types"],
 ]
 """From top to bottom; rooms on one line are siblings and may not import each other."""

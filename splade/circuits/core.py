@@ -2,23 +2,27 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import ClassVar, overload
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from splade.circuits.sparse_code import SparseCode
+from splade.precision import full_precision
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class CircuitState:
     """One decision per leading index, with its exact linear form `logits = W_eff @ sparse_vector + b_eff`.
 
+    Behaves as the named tuple `(logits, sparse_vector, W_eff, b_eff)`: made, indexed, sliced and unpacked as one.
     `W_eff` is kept as two factors, `W_eff = readout @ word_vectors.T`, because [*batch, C, V] is large and rarely
     needed whole: `W_eff` makes it, `effective_rows` and `effective_columns` make the part that is wanted.
-    Unpacks as `logits, sparse_vector, W_eff, b_eff`.
     """
+
+    _fields: ClassVar = ("logits", "sparse_vector", "W_eff", "b_eff")
 
     logits: Float[Tensor, "*batch C"]
     sparse_vector: Float[Tensor, "*batch V"]
@@ -28,22 +32,65 @@ class CircuitState:
     """How much each word feeds each hidden unit; shared by the whole batch."""
     b_eff: Float[Tensor, "*batch C"]
 
+    def __init__(
+        self,
+        logits: Float[Tensor, "*batch C"],
+        sparse_vector: Float[Tensor, "*batch V"],
+        W_eff: Float[Tensor, "*batch C V"] | None = None,
+        b_eff: Float[Tensor, "*batch C"] | None = None,
+        *,
+        readout: Float[Tensor, "*batch C H"] | None = None,
+        word_vectors: Float[Tensor, "V H"] | None = None,
+    ) -> None:
+        """From a dense `W_eff`, or from its factors."""
+        if (W_eff is None) == (readout is None or word_vectors is None) or b_eff is None:
+            raise TypeError("a CircuitState takes b_eff, and either W_eff or both readout and word_vectors")
+        if W_eff is not None:
+            readout, word_vectors = _factors(W_eff)
+        parts = (logits, sparse_vector, readout, word_vectors, b_eff)
+        for part, value in zip(fields(self), parts, strict=True):
+            # As the __init__ of a frozen dataclass does.
+            object.__setattr__(self, part.name, value)
+
     @property
+    @full_precision()
     def W_eff(self) -> Float[Tensor, "*batch C V"]:
         """The effective weights, dense."""
         return self.readout @ self.word_vectors.T
 
+    @full_precision()
     def effective_rows(self, class_indices: Int[Tensor, "*batch"]) -> Float[Tensor, "*batch V"]:
         """The row of `W_eff` of one class per sample."""
         row = self.readout.take_along_dim(class_indices[..., None, None], dim=-2).squeeze(-2)
         return row @ self.word_vectors.T
 
+    @full_precision()
     def effective_columns(self, word_ids: Int[Tensor, " K"]) -> Float[Tensor, "*batch C K"]:
         """The columns of `W_eff` of the given words."""
         return self.readout @ self.word_vectors[word_ids].T
 
+    def __len__(self) -> int:
+        return len(self._fields)
+
+    @overload
+    def __getitem__(self, index: int) -> Tensor: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Tensor, ...]: ...
+    def __getitem__(self, index: int | slice) -> Tensor | tuple[Tensor, ...]:
+        """As of a tuple; `W_eff` is made only where it is among what is asked for."""
+        if isinstance(index, slice):
+            return tuple(getattr(self, name) for name in self._fields[index])
+        return getattr(self, self._fields[index])
+
     def __iter__(self) -> Iterator[Tensor]:
-        return iter((self.logits, self.sparse_vector, self.W_eff, self.b_eff))
+        return (getattr(self, name) for name in self._fields)
+
+
+def _factors(W_eff: Float[Tensor, "*batch C V"]) -> tuple[Float[Tensor, "*batch C R"], Float[Tensor, "V R"]]:
+    """Two factors of a dense `W_eff`, exactly: one hidden unit per row, which that row alone reads."""
+    rows = W_eff.reshape(-1, W_eff.shape[-1])
+    own = torch.eye(len(rows), dtype=rows.dtype, device=rows.device)
+    return own.reshape(*W_eff.shape[:-1], len(rows)), rows.T
 
 
 @dataclass(frozen=True)

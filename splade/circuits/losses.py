@@ -10,6 +10,9 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy, kl_div, normalize
 
 from splade.circuits.core import CircuitState, circuit_mask
+from splade.circuits.trackers import AttributionCentroidTracker as AttributionCentroidTracker
+from splade.circuits.trackers import FeatureFrequencyTracker as FeatureFrequencyTracker
+from splade.precision import full_precision
 
 Scalar = Float[Tensor, ""]
 
@@ -32,6 +35,7 @@ def completeness_kl(full_logits: Float[Tensor, "N C"], masked_logits: Float[Tens
     return kl_div(masked_logits.log_softmax(-1), full, reduction="batchmean", log_target=True)
 
 
+@full_precision()
 def separation_cosine(centroids: Float[Tensor, "C V"], seen: Bool[Tensor, " C"]) -> Scalar:
     """Mean cosine between the centroids of every two classes that were seen; 0 if there are not two.
 
@@ -42,6 +46,7 @@ def separation_cosine(centroids: Float[Tensor, "C V"], seen: Bool[Tensor, " C"])
     return ((unit @ unit.T) * pairs).sum() / pairs.sum().clamp(min=1)
 
 
+@full_precision()
 def separation_contrastive(
     attr: Float[Tensor, "N K"],
     labels: Int[Tensor, " N"],

@@ -323,6 +323,9 @@ class GateL0(Term):
 class FrequencyPenalty(Term):
     """Words that hardly ever open, though they might, get lower thresholds. Batch, through the tracker.
 
+    A word that never opens gets no gradient from any other term. Its chance to come back is `tracker.propose`: before
+    training, words that the lexical head ranks high in some text are made candidates.
+
     Silent in its first steps and jumping with every word that becomes rare, its value says nothing about an epoch.
     """
 
@@ -336,6 +339,10 @@ class FrequencyPenalty(Term):
         """Thresholds are not pulled below this."""
         quiet_steps: int = Field(default=50, ge=0)
         """Steps before the first word is called under-active."""
+        proposals: int = Field(default=50, ge=0)
+        """How many words the lexical head, as it is before training, proposes for each of up to 512 training texts (or
+        for each tagged position): those of the highest logits, which may get lower thresholds even if they never open.
+        With 0, only words that opened in this epoch or the one before (or are within reach of a token) may."""
 
         def build(self, size: int, num_labels: int) -> "FrequencyPenalty":
             del num_labels

@@ -94,6 +94,7 @@ class FeatureFrequencyTracker(nn.Module):
     steps: Int[Tensor, ""]
     live_now: Bool[Tensor, " V"]
     live_before: Bool[Tensor, " V"]
+    proposed: Bool[Tensor, " V"]
 
     def __init__(self, size: int, decay: float = 0.99, quiet_steps: int = 50) -> None:
         super().__init__()
@@ -102,12 +103,17 @@ class FeatureFrequencyTracker(nn.Module):
         self.register_buffer("steps", torch.zeros((), dtype=torch.long))
         self.register_buffer("live_now", torch.zeros(size, dtype=torch.bool))
         self.register_buffer("live_before", torch.zeros(size, dtype=torch.bool))
+        self.register_buffer("proposed", torch.zeros(size, dtype=torch.bool))
 
-    def update(self, is_open: Bool[Tensor, "N V"], proposed: Bool[Tensor, " V"] | None = None) -> None:
+    def propose(self, words: Bool[Tensor, " V"]) -> None:
+        """Make these words candidates for good, whether they ever open or not."""
+        self.proposed |= words.to(self.proposed.device)
+
+    def update(self, is_open: Bool[Tensor, "N V"], in_reach: Bool[Tensor, " V"] | None = None) -> None:
         """Take in one batch: what opened in each text, and what might have opened in any of them."""
         self.average.lerp_(is_open.to(self.average.dtype).mean(0), 1 - self.decay)
         self.steps += 1
-        self.live_now |= is_open.any(0) if proposed is None else is_open.any(0) | proposed
+        self.live_now |= is_open.any(0) if in_reach is None else is_open.any(0) | in_reach
 
     def frequencies(self) -> Float[Tensor, " V"]:
         """Share of texts in which each word opens, of late; corrected for the zero that the average starts from."""
@@ -116,13 +122,13 @@ class FeatureFrequencyTracker(nn.Module):
     def under_active(self, least: float) -> Bool[Tensor, " V"]:
         """Candidates that open less often than this; none in the first steps.
 
-        A candidate opened, or was proposed, in this epoch or the one before. Flagging the whole vocabulary instead
-        would work against every penalty on open words.
+        A candidate was proposed before training, or opened or was within reach in this epoch or the one before.
+        Flagging the whole vocabulary instead would work against every penalty on open words.
         """
-        rare = self.frequencies() < least
-        return rare & (self.live_now | self.live_before) & (self.steps > self.quiet_steps)
+        candidates = self.live_now | self.live_before | self.proposed
+        return candidates & (self.frequencies() < least) & (self.steps > self.quiet_steps)
 
     def end_of_epoch(self) -> None:
-        """Words that neither opened nor were proposed for an epoch stop being candidates."""
+        """Words that neither opened nor were within reach for an epoch stop being candidates, unless proposed."""
         self.live_before.copy_(self.live_now)
         self.live_now.zero_()

@@ -1,6 +1,6 @@
 """Direct logit attribution: the one function that losses, metrics, circuits and reports call.
 
-It is exact *at this input*. It is not the effect of removing a word, which may switch hidden units.
+It is exact *at this input*, under autocast too. It is not the effect of removing a word, which may switch hidden units.
 """
 
 import math
@@ -10,8 +10,10 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from splade.circuits.core import CircuitState, SparseCircuitState
+from splade.precision import full_precision
 
 
+@full_precision()
 def compute_attribution_tensor(
     sparse_vector: Float[Tensor, "*batch V"],
     W_eff: Float[Tensor, "*batch C V"],
@@ -33,6 +35,7 @@ def attribute(state: CircuitState, class_indices: Int[Tensor, "*batch"]) -> Floa
     return compute_attribution_tensor(state.sparse_vector, only_row, torch.zeros_like(class_indices))
 
 
+@full_precision()
 def attribute_centred(state: CircuitState, class_indices: Int[Tensor, "*batch"]) -> Float[Tensor, "*batch V"]:
     """Class-centred contributions: the attribution of a class minus the mean over all classes.
 
@@ -45,6 +48,7 @@ def attribute_centred(state: CircuitState, class_indices: Int[Tensor, "*batch"])
     return compute_attribution_tensor(state.sparse_vector, row, torch.zeros_like(class_indices))
 
 
+@full_precision()
 def attribute_code(
     state: SparseCircuitState, class_indices: Int[Tensor, " B"], *, centred: bool
 ) -> Float[Tensor, " K"]:
@@ -56,6 +60,7 @@ def attribute_code(
     return compute_attribution_tensor(state.code.values.to(weights.dtype), weights[None], only)
 
 
+@full_precision()
 def code_identity_error(state: SparseCircuitState) -> Float[Tensor, " B"]:
     """`identity_error` of a sparse state."""
     worst = torch.zeros_like(state.logits[:, 0])
@@ -65,6 +70,7 @@ def code_identity_error(state: SparseCircuitState) -> Float[Tensor, " B"]:
     return worst
 
 
+@full_precision()
 def code_identity_gap(state: SparseCircuitState, index: int, attributions: Float[Tensor, " K"]) -> Float[Tensor, " B"]:
     """`identity_error` of one class, from its attributions in the order of the code."""
     rows, nothing = state.code.rows, torch.zeros_like(state.logits[:, index])
@@ -77,6 +83,7 @@ def worst_gap(*gaps: float) -> float:
     return math.nan if any(map(math.isnan, gaps)) else max(gaps)
 
 
+@full_precision()
 def identity_error(state: CircuitState) -> Float[Tensor, "*batch"]:
     """Worst relative gap, over classes, between a logit and the sum of its attributions and bias.
 

@@ -28,6 +28,7 @@ from transformers.modeling_outputs import BaseModelOutput
 from transformers.utils import logging as transformers_logging
 
 from splade.models.bundled import BUNDLED, DEFAULT_BACKBONE, resolve_source
+from splade.precision import refuse_half_precision
 
 HEAD_FILE = "lexical_head.safetensors"
 TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "spiece.model", "spm.model", "tokenizer.model")
@@ -48,7 +49,8 @@ class Transform(nn.Module):
         self.shell = shell
 
     def forward(self, states: Float[Tensor, "B L E"]) -> Float[Tensor, "B L D"]:
-        return self.shell(inputs_embeds=states).logits
+        # Under autocast the layers may compute in less; what follows does not.
+        return self.shell(inputs_embeds=states).logits.to(states.dtype)
 
 
 class Backbone(nn.Module):
@@ -124,8 +126,10 @@ class Backbone(nn.Module):
 
         Absolute positions count from the first column, so real tokens are moved to the front before encoding and
         back afterwards. What stands at padding positions is arbitrary but finite. `added` is added to the vectors that
-        the encoder reads the tokens as.
+        the encoder reads the tokens as. In the weights' precision, whatever autocast computed them in.
         """
+        weight = self._input_embedding.weight
+        refuse_half_precision(weight)
         order = _real_tokens_first(attention_mask)
         if order is not None:
             input_ids, attention_mask = input_ids.gather(1, order), attention_mask.gather(1, order)
@@ -133,7 +137,7 @@ class Backbone(nn.Module):
         given = {"input_ids": input_ids}
         if added is not None:
             given = {"inputs_embeds": self._input_embedding(input_ids) + added}
-        states = self.encoder(**given, attention_mask=attention_mask.long()).last_hidden_state
+        states = self.encoder(**given, attention_mask=attention_mask.long()).last_hidden_state.to(weight.dtype)
         if order is not None:
             back = order.argsort(1)
             states = states.gather(1, back[..., None].expand_as(states))

@@ -1,8 +1,8 @@
 """Task heads: from a sparse vector to a `CircuitState`. A head has never heard of a token, only of dimensions.
 
 Both heads keep their first layer as `word_vectors` [V, H], a contiguous row per word, because an explanation reads
-the rows of the ~100 active words and nothing else. Both compute in the precision of their own weights (fp32 unless
-somebody converts them), also while autocast runs the encoder in less.
+the rows of the ~100 active words and nothing else. Both compute in the precision of their own weights, also while
+autocast runs the encoder in less; weights in half precision are refused.
 """
 
 from typing import ClassVar, Literal, Protocol, runtime_checkable
@@ -18,6 +18,7 @@ from splade.circuits.core import CircuitState, SparseCircuitState
 from splade.circuits.sparse_code import SparseCode
 from splade.models.layers.bcos import alignment, unit_rows
 from splade.part import PartConfig
+from splade.precision import full_precision, refuse_half_precision
 
 UNDECIDED = 0.5
 """Greatest root mean square of class-centred logits that a head may start with."""
@@ -98,22 +99,23 @@ class ReluHead(nn.Module):
         if size > UNDECIDED:
             self.class_weights.mul_(UNDECIDED / size)
 
+    @full_precision()
     def forward(self, sparse_vector: Float[Tensor, "*batch V"], words: Int[Tensor, " V"] | None = None) -> CircuitState:
         """The decision; with `words`, on vectors that have a place for those dimensions alone."""
-        with torch.autocast(sparse_vector.device.type, enabled=False):
-            word_vectors = rows_of(self, self.word_layer, words)
-            s = sparse_vector.to(word_vectors.dtype)
-            logits, readout, b_eff = self._decide(s @ word_vectors)
-            return CircuitState(logits, s, readout, word_vectors, b_eff)
+        word_vectors = rows_of(self, self.word_layer, words)
+        s = sparse_vector.to(word_vectors.dtype)
+        logits, readout, b_eff = self._decide(s @ word_vectors)
+        return CircuitState(logits, s, b_eff=b_eff, readout=readout, word_vectors=word_vectors)
 
+    @full_precision()
     def read(self, code: SparseCode) -> SparseCircuitState:
         """The same decisions from the rows of the active words alone."""
-        with torch.autocast(code.values.device.type, enabled=False):
-            logits, readout, b_eff = self._decide(code.weighted_sum(self.word_vectors))
-            return SparseCircuitState(logits, code, readout, self.word_vectors, b_eff)
+        logits, readout, b_eff = self._decide(code.weighted_sum(self.word_vectors))
+        return SparseCircuitState(logits, code, readout, self.word_vectors, b_eff)
 
     def _decide(self, product: Float[Tensor, "*batch H"]) -> tuple[Tensor, Tensor, Tensor]:
         """Logits, readout and bias from `W1 s`."""
+        refuse_half_precision(self.class_weights)
         hidden = product + self.hidden_bias
         # (W2 * D) @ W1, not W2 @ (D * W1): the second makes a [B, H, V] tensor.
         readout = self.class_weights * (hidden > 0)[..., None, :]
@@ -163,28 +165,30 @@ class BcosHead(nn.Module):
     def calm(self, sparse_vectors: Float[Tensor, "N V"]) -> None:
         """Nothing to shrink: only the directions of weights count here."""
 
+    @full_precision()
     def forward(self, sparse_vector: Float[Tensor, "*batch V"], words: Int[Tensor, " V"] | None = None) -> CircuitState:
         """The decision; with `words`, on vectors that have a place for those dimensions alone."""
-        with torch.autocast(sparse_vector.device.type, enabled=False):
-            s = sparse_vector.to(self.word_weights.dtype)
-            word_vectors = unit_rows(self.word_weights.T).T
-            # Some words' rows have the length that all words together give a unit.
-            word_vectors = word_vectors if words is None else word_vectors[words]
-            logits, readout = self._decide(s @ word_vectors, s.norm(dim=-1, keepdim=True))
-            return CircuitState(logits, s, readout, word_vectors, torch.zeros_like(logits))
+        s = sparse_vector.to(self.word_weights.dtype)
+        word_vectors = unit_rows(self.word_weights.T).T
+        # Some words' rows have the length that all words together give a unit.
+        word_vectors = word_vectors if words is None else word_vectors[words]
+        logits, readout = self._decide(s @ word_vectors, s.norm(dim=-1, keepdim=True))
+        no_bias = torch.zeros_like(logits)
+        return CircuitState(logits, s, b_eff=no_bias, readout=readout, word_vectors=word_vectors)
 
+    @full_precision()
     def read(self, code: SparseCode) -> SparseCircuitState:
         """The same decisions from the rows of the active words alone."""
-        with torch.autocast(code.values.device.type, enabled=False):
-            word_vectors = unit_rows(self.word_weights.T).T
-            squares = code.values.new_zeros(len(code)).index_add_(0, code.rows, code.values.square())
-            logits, readout = self._decide(code.weighted_sum(word_vectors), squares.sqrt()[:, None])
-            return SparseCircuitState(logits, code, readout, word_vectors, torch.zeros_like(logits))
+        word_vectors = unit_rows(self.word_weights.T).T
+        squares = code.values.new_zeros(len(code)).index_add_(0, code.rows, code.values.square())
+        logits, readout = self._decide(code.weighted_sum(word_vectors), squares.sqrt()[:, None])
+        return SparseCircuitState(logits, code, readout, word_vectors, torch.zeros_like(logits))
 
     def _decide(
         self, first: Float[Tensor, "*batch H"], length: Float[Tensor, "*batch 1"]
     ) -> tuple[Float[Tensor, "*batch C"], Float[Tensor, "*batch C H"]]:
         """Logits and readout from the first layer's projections and the length of its input."""
+        refuse_half_precision(self.class_weights)
         scales = [alignment(first, length, self.exponent)]
         outputs = first * scales[0]
         vectors = [unit_rows(weights) for weights in (*self.hidden_weights, self.class_weights)]

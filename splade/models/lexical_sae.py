@@ -27,6 +27,7 @@ from splade.models.layers.cut_words import NOBODY, frequent_cut_words
 from splade.models.layers.pooling import TopK
 from splade.models.layers.screening import Candidates, Screen
 from splade.models.projection import Projection
+from splade.precision import full_precision
 from splade.types import TokenIds, TokenMask
 from splade.vocab import DimensionTable, Vocabulary
 
@@ -122,6 +123,7 @@ class LexicalSAE(nn.Module):
 
         return save_pretrained(self, folder)
 
+    @full_precision()
     def start_from_backbone(self) -> None:
         """What a new model takes from its pretrained decoder: who is near to whom, and where word vectors start."""
         if self.neighbourhood is not None:
@@ -324,7 +326,7 @@ class LexicalSAE(nn.Module):
         if not self._pools_logits_first:
             encoded = self.encode(input_ids, attention_mask, states)
             # Every field is non-decreasing in the logit, so its maximum is what the greatest logit gives.
-            gate = GateOutput(*(field.amax(1) for field in encoded.gate))
+            gate = encoded.gate.map(lambda field: field.amax(1))
             pooled = self.pool(encoded.sparse_sequence, attention_mask.bool())
             logits = encoded.logits.amax(1)
             return EncodedDocument(pooled, gate, logits, in_reach=self._in_reach(logits))

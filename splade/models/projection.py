@@ -17,6 +17,7 @@ from splade.models.layers.neighbourhood import Neighbourhood, near_logits, pool_
 from splade.models.layers.screening import Candidates, Screen
 from splade.models.layers.virtual_expander import VirtualExpander
 from splade.models.layers.vocab_head import can_open, max_logits, open_logits, padded_rows, winning_positions
+from splade.precision import full_precision
 
 TIE = 1e-5
 """Words this near to opening, relative to their logit, are left for the gate to decide."""
@@ -39,6 +40,7 @@ class Projection:
         self.backbone, self.neighbourhood, self.expander, self.gate = backbone, neighbourhood, expander, gate
         self.screen = screen
 
+    @full_precision()
     def everywhere(
         self, hidden: Float[Tensor, "B L D"], input_ids: Int[Tensor, "B L"], mask: Bool[Tensor, "B L"]
     ) -> Float[Tensor, "B L W"]:
@@ -52,6 +54,7 @@ class Projection:
         logits = logits.masked_fill(~reach, -torch.inf)
         return logits if self.expander is None else self.expander(hidden, logits)
 
+    @full_precision()
     def pooled(
         self, hidden: Float[Tensor, "B L D"], input_ids: Int[Tensor, "B L"], mask: Bool[Tensor, "B L"]
     ) -> Float[Tensor, "B W"]:
@@ -65,6 +68,7 @@ class Projection:
             return pooled
         return self.expander.place(pooled, self._slots(hidden, input_ids, mask).amax(1))
 
+    @full_precision()
     def at(
         self,
         hidden: Float[Tensor, "B L D"],
@@ -87,12 +91,14 @@ class Projection:
         """Whether the logits of some words need nothing of the others: `words_at` may be asked."""
         return self.neighbourhood is None and self.expander is None
 
+    @full_precision()
     def words_at(
         self, hidden: Float[Tensor, "B L D"], chosen: Bool[Tensor, "B L"], words: Int[Tensor, " W"]
     ) -> Float[Tensor, "N W"]:
         """The columns of `at` of these words alone."""
         return linear(hidden[chosen], self.backbone.decoder.weight[words], self.backbone.decoder_bias[words])
 
+    @full_precision()
     def open_words(
         self, hidden: Float[Tensor, "B L D"], input_ids: Int[Tensor, "B L"], mask: Bool[Tensor, "B L"]
     ) -> Candidates:
@@ -112,6 +118,7 @@ class Projection:
         slots = self._slots(hidden, input_ids, mask).max(1)
         return self._with_slots(found, slots.values, slots.indices)
 
+    @full_precision()
     def open_at(
         self, hidden: Float[Tensor, "B L D"], input_ids: Int[Tensor, "B L"], chosen: Bool[Tensor, "B L"]
     ) -> Candidates:

@@ -1,9 +1,13 @@
-"""A calibrated start: before the first step, about the right number of words is open, whatever the logits' scale."""
+"""What is read off the pretrained lexical head before the first step.
+
+- A calibrated start: about the right number of words is open, whatever the logits' scale (`open_about_each`).
+- Words that the head proposes, though their gates may never open (`proposed_words`).
+"""
 
 from collections.abc import Iterable
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from splade.data.batches import Batch
@@ -50,3 +54,18 @@ def open_about_each(model: LexicalSAE, samples: Iterable[Float[Tensor, "N V"]], 
     # Midway between the last that opens and the first that does not: at the threshold itself, rounding would decide.
     cut = ranked[max(first_closed - 1, 0) : first_closed + 1].mean()
     model.gate.offset.fill_(float(model.gate.thresholds().mean() - cut))
+
+
+@torch.no_grad()
+def proposed_words(model: LexicalSAE, samples: Iterable[Float[Tensor, "N V"]], words: int) -> Bool[Tensor, " V"]:
+    """Dimensions whose logit is among so many highest of at least one sample; thresholds do not count, closing does.
+
+    `samples` as in `open_about_each`.
+    """
+    model.eval()
+    proposed = torch.zeros_like(model.gate.closed)
+    for logits in samples:
+        can_open = logits.masked_fill(model.gate.closed, -torch.inf)
+        top = can_open.topk(min(words, can_open.shape[1]), dim=1)
+        proposed[top.indices[top.values.isfinite()]] = True
+    return proposed

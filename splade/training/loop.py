@@ -14,7 +14,7 @@ import hashlib
 import logging
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,18 +23,20 @@ import torch
 from torch import Tensor, nn
 
 from splade.circuits.geco import GECOController, ce_at_accuracy
+from splade.circuits.terms import FrequencyPenalty
 from splade.data.batches import length_buckets
 from splade.models.lexical_sae import LexicalSAE
+from splade.precision import encoder_precision, require_encoder_type
 from splade.progress import OnStep, Step, silent
 from splade.training.batch_size import MicroBatches, automatic_size
-from splade.training.calibrate import open_about_each
+from splade.training.calibrate import open_about_each, proposed_words
 from splade.training.criterion import NOTHING, Criterion, PieceLoss
 from splade.training.lr_range import as_found, lr_range_test
 from splade.training.optim import Optimiser, ParameterGroup, at_rate, centralise_gradients
 from splade.training.random_state import chance_as_found, random_state, restore_random_state
 from splade.training.settings import TrainingConfig
 from splade.training.stopping import EpochScores, Selection
-from splade.training.tasks import Task
+from splade.training.tasks import Encoded, Task
 from splade.training.word_vectors import learn_together, write_out
 
 logger = logging.getLogger(__name__)
@@ -42,6 +44,8 @@ logger = logging.getLogger(__name__)
 CALIBRATION_TEXTS = 256
 CALMING_TEXTS = 32
 """Some of them, which tell how sure an untrained head is."""
+PROPOSING_TEXTS = 512
+"""Texts whose words the lexical head proposes: a word in one of a hundred texts is nearly surely in one of these."""
 RANGE_TEST_RATE = 1e-4
 """Rate that a range test falls back to when no rate makes the loss fall."""
 CROWDED = 1000
@@ -95,6 +99,7 @@ class Trainer:
         _require_equal_labels(model, train)
         self.model, self.train, self.validation = model, train, validation
         self.settings, self.seed, self.callbacks = settings, seed, callbacks or Callbacks()
+        require_encoder_type(settings.dtype, next(model.parameters()).device)
         self.steps_per_epoch = len(self._order(epoch=0))
         self.max_epochs = settings.planned_epochs(len(train.texts))
         self.planned_steps = self.steps_per_epoch * self.max_epochs
@@ -153,8 +158,12 @@ class Trainer:
         return self.selection.best
 
     def prepare(self) -> None:
-        """What comes before the first step: a calibrated gate, and a learning rate."""
+        """What comes before the first step: words that may be revived, a calibrated gate, and a learning rate."""
         settings = self.settings
+        for term in self.criterion.objective.terms.values():
+            if isinstance(term, FrequencyPenalty) and term.config.proposals:
+                samples = self._logits_of(self._some_texts(PROPOSING_TEXTS))
+                term.tracker.propose(proposed_words(self.model, samples, term.config.proposals))
         if settings.calibrated_start is not None:
             self._calibrate(max(1, round(settings.calibrated_start * settings.active_target)))
         if settings.batch_size is None:
@@ -165,10 +174,10 @@ class Trainer:
     def _calibrate(self, words: int) -> None:
         """Open about so many words of each sample, of the kind that has most of them, and calm the heads."""
         model, train = self.model, self.train
-        chosen = np.random.default_rng(self.seed).permutation(len(train.texts))[:CALIBRATION_TEXTS].tolist()
+        chosen = self._some_texts(CALIBRATION_TEXTS)
         offsets = []
         for alike in train.alike(chosen):
-            open_about_each(model, (train.encode(model, rows).logits for rows in MicroBatches(32).split(alike)), words)
+            open_about_each(model, self._logits_of(alike), words)
             offsets.append(model.gate.offset.detach().clone())
         with torch.no_grad():
             # A text has the words of all its positions: what is right for positions alone would crowd it.
@@ -176,6 +185,15 @@ class Trainer:
             encoded = [train.encode(model, rows) for rows in train.alike(chosen[:CALMING_TEXTS])]
         for some in encoded:
             model.head(some.head).calm(some.sparse_vector)
+
+    def _some_texts(self, most: int) -> list[int]:
+        """Rows of training texts, sampled at random, but the same for the same seed."""
+        return np.random.default_rng(self.seed).permutation(len(self.train.texts))[:most].tolist()
+
+    def _logits_of(self, rows: list[int]) -> Iterator[Tensor]:
+        """Word logits of the samples in these rows, some at a time."""
+        groups = (some for alike in self.train.alike(rows) for some in MicroBatches(32).split(alike))
+        return (self.train.encode(self.model, some).logits for some in groups)
 
     def _groups(self, rate: float) -> list[ParameterGroup]:
         """Every parameter that learns, once: encoder, gate, and the rest (expander, pool, heads, criterion)."""
@@ -219,7 +237,7 @@ class Trainer:
         return found.lr
 
     def _cross_entropy(self, rows: list[int]) -> Tensor:
-        encoded = self.train.encode(self.model, rows, live_only=True)
+        encoded = self._encode(rows)
         logits = self.model.decide(encoded.sparse_vector, encoded.head, encoded.words).logits
         return self.criterion.cross_entropy(logits, encoded.labels)
 
@@ -274,6 +292,11 @@ class Trainer:
             )
         self._tell(seen)
 
+    def _encode(self, rows: list[int]) -> Encoded:
+        """The samples of a training step, the encoder in the precision of the settings."""
+        with encoder_precision(self.settings.dtype, next(self.model.parameters()).device):
+            return self.train.encode(self.model, rows, live_only=True)
+
     def _backward(self, rows: list[int], samples: float) -> list[PieceLoss]:
         """Losses of one piece, that of each kind of sample by itself, sent backward."""
         return [self._backward_alike(alike, samples) for alike in self.train.alike(rows)]
@@ -283,7 +306,7 @@ class Trainer:
         share = self.train.samples(rows) / max(1, samples)
         if share == 0:
             return NOTHING
-        encoded = self.train.encode(self.model, rows, live_only=True)
+        encoded = self._encode(rows)
         loss, seen = self.criterion.loss(self.model, encoded, share=share, is_constrained=self.is_constrained)
         if not torch.isfinite(loss):
             raise FloatingPointError(

@@ -7,6 +7,7 @@ from pydantic import Field, PositiveFloat, model_validator
 from splade.circuits.geco import ControllerConfig, CountConstraint, GECOController
 from splade.circuits.objective import Objective
 from splade.part import PartConfig, Shorthand
+from splade.precision import EncoderType
 from splade.training.optim import AdamWEMA, OptimiserConfig
 from splade.training.tutor import Tutor
 
@@ -27,6 +28,10 @@ class TrainingConfig(PartConfig):
     """Batches per optimiser step. What is a mean over samples is the same as with a batch so much larger; the terms
     `separation_cosine`, `df_flops`, `frequency` and `active_count`, the class means of `separation_contrastive`, the
     balance `running_mean`, the count constraint and the spread of the logits see one batch at a time."""
+    dtype: EncoderType = "float32"
+    """What the encoder computes training steps in: `float32`, or `bfloat16` (autocast, for GPUs that have it; on a CPU
+    refused unless a trial multiplication works, and seldom faster). Weights, gates, heads, losses and all that is
+    measured stay in single precision, and so does the trained model in use."""
     learning_rate: PositiveFloat | None = 5e-5
     """Highest learning rate of the encoder; null finds one by a range test."""
     head_rate: PositiveFloat = 20.0

@@ -49,7 +49,7 @@ class Encoded:
         return replace(
             self,
             sparse_vector=self.sparse_vector[some],
-            gate=GateOutput(*(field[some] for field in self.gate)),
+            gate=self.gate.map(lambda field: field[some]),
             logits=self.logits[some],
             own=self.own[some],
             labels=self.labels[some],

@@ -156,7 +156,7 @@ def test_minimising_completeness_makes_small_circuits_sufficient(kind):
 
 def _plain_view(view, head, strengths, labels):
     """The view with a head and strengths of our own."""
-    gate = view.gate._replace(gate_mask=(strengths > 0).float(), open_prob=strengths.clamp(max=1))
+    gate = dataclasses.replace(view.gate, gate_mask=(strengths > 0).float(), open_prob=strengths.clamp(max=1))
     state, theta = head(strengths), torch.ones(strengths.shape[-1])
     return dataclasses.replace(
         view, state=state, gate=gate, labels=labels, head=head, thresholds=theta, excess=None, own=None
@@ -284,7 +284,7 @@ def test_no_terms_and_no_samples_cost_nothing():
         view = document_view(sae)
         if rows.stop == 0:
             state = view.head(view.state.sparse_vector[:0])
-            gate = view.gate._replace(gate_mask=view.gate.gate_mask[:0], open_prob=view.gate.open_prob[:0])
+            gate = view.gate.map(lambda field: field[:0])
             view = dataclasses.replace(view, state=state, gate=gate, labels=view.labels[:0], excess=None, own=None)
         for total, values in (asked(view), asked.warm_up(view)):
             total.backward(retain_graph=True)

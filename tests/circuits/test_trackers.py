@@ -77,12 +77,22 @@ def test_only_candidates_are_under_active_and_none_in_the_first_fifty_steps():
     tracker = FeatureFrequencyTracker(size=4)
     tracker.update(torch.tensor([[True, True, False, False]]))
     is_open = torch.tensor([[True, False, False, False]])
-    proposed = torch.tensor([False, False, True, False])
+    in_reach = torch.tensor([False, False, True, False])
     for step in range(2, 1000):
         assert not tracker.under_active(0.01).any() or step > 51
-        tracker.update(is_open, proposed if step == 500 else None)
-    # Word 1 opened once, long ago; word 2 was only proposed; word 3 never appeared.
+        tracker.update(is_open, in_reach if step == 500 else None)
+    # Word 1 opened once, long ago; word 2 was only within reach; word 3 never appeared.
     assert tracker.under_active(0.01).tolist() == [False, True, True, False]
+
+
+def test_a_word_proposed_before_training_is_a_candidate_for_good():
+    tracker = FeatureFrequencyTracker(size=3, quiet_steps=2)
+    tracker.propose(torch.tensor([True, True, False]))
+    for step in range(1, 8):
+        tracker.update(torch.tensor([[False, True, False]]))
+        tracker.end_of_epoch()
+        # Word 0 never opens, word 1 always does, word 2 was not proposed.
+        assert tracker.under_active(0.5).tolist() == [step > 2, False, False]
 
 
 def test_a_word_that_no_longer_opens_is_a_candidate_for_one_more_epoch():

@@ -37,7 +37,7 @@ def position_view(model: LexicalSAE) -> StepView:
     """All real positions of six texts, tagged."""
     ids, mask = tiny.batch(rows=6)
     encoded = model.encode(ids, mask)
-    gate = type(encoded.gate)(*(part[mask] for part in encoded.gate))
+    gate = encoded.gate.map(lambda part: part[mask])
     zmax = model.word_logits(ids, mask)[mask]
     return StepView(
         state=model.tag_state(encoded.sparse_sequence, mask),

@@ -56,8 +56,23 @@ def test_gate_of_some_words_equals_those_columns_of_the_gate_of_all(name, z):
     gate = build(name)
     gate.close(torch.tensor([False, True, False, False, False, False]))
     words = torch.tensor([[5, 1, 0], [2, 2, 3], [0, 4, 1], [3, 5, 5]])
-    for some, every in zip(gate(z.gather(1, words), words), gate(z), strict=True):
+    found, whole = gate(z.gather(1, words), words), gate(z)
+    for some, every in zip(vars(found).values(), vars(whole).values(), strict=True):
         torch.testing.assert_close(some, every.gather(1, words))
+
+
+@pytest.mark.parametrize("name", GATES)
+def test_a_gate_unpacks_as_strength_and_open_probability(name):
+    z = torch.tensor([[-2.0, -0.1, 0.2, 0.6, 1.5, 4.0]], dtype=torch.float64)
+    gate = build(name)
+    whole = gate(z)
+    out, gate_probs = whole
+    assert out is whole[0] is whole.activated
+    assert gate_probs is whole[-1] is whole.open_prob
+    assert len(whole) == 2
+    if name == "gated":
+        assert torch.equal(out, z.relu() * (z > gate.theta))
+        torch.testing.assert_close(gate_probs, (z - gate.theta).sigmoid())
 
 
 @pytest.mark.parametrize("name", GATES)

@@ -1,8 +1,10 @@
+import dataclasses
+
 import pytest
 import torch
 from hypothesis import given
 
-from splade.circuits.core import CircuitState, SparseCircuitState, compute_active_slice_weff
+from splade.circuits.core import SparseCircuitState, compute_active_slice_weff
 from splade.circuits.sparse_code import SparseCode
 from splade.mechanistic.attribution import (
     attribute,
@@ -200,7 +202,7 @@ def test_identity_error_sees_a_wrong_decomposition_of_any_class(wrong_class):
     state = build("relu")(torch.rand(3, SIZE, dtype=torch.float64))
     b_eff = state.b_eff.clone()
     b_eff[:, wrong_class] += 0.5
-    broken = CircuitState(state.logits, state.sparse_vector, state.readout, state.word_vectors, b_eff)
+    broken = dataclasses.replace(state, b_eff=b_eff)
     assert (identity_error(broken) > 1e-3).all()
 
 

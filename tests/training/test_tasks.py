@@ -28,7 +28,7 @@ def test_a_sample_is_some_of_the_rows_and_each_of_them_whole():
     assert len(set(some.labels.tolist())) == 3
     for name in ("sparse_vector", "logits", "own", "states"):
         assert torch.equal(getattr(some, name), getattr(whole, name)[some.labels]), name
-    for ours, theirs in zip(some.gate, whole.gate, strict=True):
+    for ours, theirs in zip(vars(some.gate).values(), vars(whole.gate).values(), strict=True):
         assert torch.equal(ours, theirs[some.labels])
     assert whole.sample(8) is whole
     assert len({tuple(whole.sample(3).labels.tolist()) for _ in range(20)}) > 1

@@ -14,6 +14,7 @@ from torch.nn.functional import one_hot
 
 from splade.circuits.core import CircuitState, SparseCircuitState
 from splade.mechanistic.attribution import attribute_code
+from splade.precision import full_precision
 
 State = TypeVar("State", CircuitState, SparseCircuitState)
 
@@ -38,6 +39,7 @@ def contrast(
     return for_class(logits, classes) - for_class(logits, others)
 
 
+@full_precision()
 def towards(state: State, direction: Float[Tensor, "*batch C"]) -> State:
     """The same decisions with one output instead of C: how far the logits point in the direction.
 

@@ -13,10 +13,12 @@ from torch import Tensor
 from splade.circuits.core import CircuitState, SparseCircuitState
 from splade.mechanistic.exact.directions import State
 from splade.mechanistic.exact.forms import Head, relu_layers
+from splade.precision import full_precision
 
 REFERENCE = "Sundararajan et al. 2017, arXiv:1703.01365"
 
 
+@full_precision()
 def along_path(head: Head, state: State) -> State:
     """The same decisions, written with readouts averaged along the path and with `logit(0)` as their bias.
 

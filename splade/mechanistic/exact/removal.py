@@ -17,6 +17,7 @@ from torch import Tensor
 from splade.circuits.core import SparseCircuitState
 from splade.mechanistic.exact.forms import Head, ReluLayers, relu_layers
 from splade.mechanistic.exact.word_sets import WordSets
+from splade.precision import full_precision
 
 NUMBERS_AT_ONCE = 2**22
 """Largest intermediate tensor, in numbers; sets are worked on in parts that stay below it."""
@@ -61,6 +62,7 @@ class Interactions:
 
 
 @torch.no_grad()
+@full_precision()
 def remove(head: Head, state: SparseCircuitState, sets: WordSets) -> Removal:
     """The exact effect of taking each set of words away, for every class.
 
@@ -79,6 +81,7 @@ def leave_one_out(head: Head, state: SparseCircuitState) -> Removal:
 
 
 @torch.no_grad()
+@full_precision()
 def predict_removal(state: SparseCircuitState, sets: WordSets) -> ClassEffects:
     """What direct attribution says of each removal: the sum of its words' contributions, as if no unit switched.
 

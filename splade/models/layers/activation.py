@@ -5,7 +5,9 @@ Logits of -inf (padding, sense slots not chosen) are closed and send no gradient
 """
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Literal, NamedTuple
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -13,13 +15,18 @@ from pydantic import PositiveFloat
 from torch import Tensor, nn
 
 from splade.part import PartConfig
+from splade.precision import full_precision
 
 ROUNDING = 1e-3
 """Share by which a word may lie beyond a kernel's reach and still count as within."""
 
 
-class GateOutput(NamedTuple):
-    """What a gate says about each word."""
+@dataclass(frozen=True)
+class GateOutput:
+    """What a gate says about each word, by name; as a pair, `out, gate_probs = gate(x)`, strength and open probability.
+
+    The pair leaves the mask out: where a word is open, its strength says so too.
+    """
 
     activated: Float[Tensor, "*batch V"]
     """Strength of the open words, zero elsewhere."""
@@ -27,6 +34,19 @@ class GateOutput(NamedTuple):
     """One where open, zero where closed; its gradient, where the gate has one, is a surrogate for the step's."""
     open_prob: Float[Tensor, "*batch V"]
     """Smooth stand-in for the mask, for penalties on the number of open words."""
+
+    def map(self, change: Callable[[Tensor], Tensor]) -> "GateOutput":
+        """The same change of all three."""
+        return GateOutput(change(self.activated), change(self.gate_mask), change(self.open_prob))
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return iter((self.activated, self.open_prob))
+
+    def __len__(self) -> int:
+        return 2
+
+    def __getitem__(self, index: int) -> Tensor:
+        return (self.activated, self.open_prob)[index]
 
 
 class Gate(nn.Module, ABC):
@@ -56,6 +76,7 @@ class Gate(nn.Module, ABC):
     def _watch(self, z: Float[Tensor, "*batch V"]) -> None:  # noqa: B027 - most gates have nothing to watch
         """Follow the logits of all words in training, offset included; some words alone are no fair sample."""
 
+    @full_precision()
     def forward(self, logits: Float[Tensor, "*batch V"], words: Int[Tensor, "*#batch V"] | None = None) -> GateOutput:
         """The gate of all words' logits or, with `words`, of the logits of those words only."""
         theta, closed, offset = self.thresholds(), self.closed, self.offset
@@ -65,7 +86,7 @@ class Gate(nn.Module, ABC):
         if self.training and words is None:
             self._watch(z.detach())
         output = self.activate(z, theta)
-        return GateOutput(*(field.masked_fill(closed, 0.0) for field in output))
+        return output.map(lambda field: field.masked_fill(closed, 0.0))
 
     @torch.no_grad()
     def live_words(self, logits: Float[Tensor, "N V"]) -> Bool[Tensor, " V"] | None:

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from splade.circuits.core import largest_k_mask
 from splade.part import PartConfig
+from splade.precision import full_precision
 
 
 class MaxPool(nn.Module):
@@ -45,6 +46,7 @@ class AttentionPool(nn.Module):
         super().__init__()
         self.score = nn.Parameter(torch.zeros(size))
 
+    @full_precision()
     def weights(
         self, sparse_sequence: Float[Tensor, "B L V"], attention_mask: Bool[Tensor, "B L"]
     ) -> Float[Tensor, "B L"]:
@@ -52,6 +54,7 @@ class AttentionPool(nn.Module):
         scores = (sparse_sequence @ self.score).masked_fill(~attention_mask, torch.finfo(sparse_sequence.dtype).min)
         return scores.softmax(1) * attention_mask
 
+    @full_precision()
     def forward(
         self, sparse_sequence: Float[Tensor, "B L V"], attention_mask: Bool[Tensor, "B L"]
     ) -> Float[Tensor, "B V"]:
