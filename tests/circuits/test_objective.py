@@ -16,6 +16,7 @@ from splade.circuits.terms import (
     SeparationCosine,
 )
 from splade.models.heads import ReluHead
+from splade.models.layers.activation import GateOutput
 from tests.circuits.views import document_view, model, position_view
 
 KINDS = [
@@ -156,7 +157,7 @@ def test_minimising_completeness_makes_small_circuits_sufficient(kind):
 
 def _plain_view(view, head, strengths, labels):
     """The view with a head and strengths of our own."""
-    gate = dataclasses.replace(view.gate, gate_mask=(strengths > 0).float(), open_prob=strengths.clamp(max=1))
+    gate = GateOutput(strengths, (strengths > 0).float(), strengths.clamp(max=1))
     state, theta = head(strengths), torch.ones(strengths.shape[-1])
     return dataclasses.replace(
         view, state=state, gate=gate, labels=labels, head=head, thresholds=theta, excess=None, own=None
