@@ -126,7 +126,8 @@ def test_a_text_label_that_is_not_a_tag_is_refused():
 
 def test_without_documents_a_tagger_is_trained_alone(place):
     config = build_config({"data": {"dataset_name": str(place)}})
-    assert load_documents(config, None, 0) is None  # pyright: ignore[reportArgumentType]
+    split = TaggedSplit((("x",),), (("O",),))
+    assert load_documents(config, TaggedDataset("mine", NAMES, split, split, split), 0) is None
 
 
 def test_a_classifier_that_is_given_documents_is_refused(place):
