@@ -84,7 +84,9 @@ def test_a_lexicon_is_the_mean_of_what_words_say_where_a_type_is_predicted():
         kind = names[int(predicted)][2:]
         positions[kind] = positions.get(kind, 0) + 1
         sums[kind] = sums.get(kind, 0) + attribute_centred(state, predicted)[0].double()
-    lexicons = {lexicon.type: lexicon for lexicon in entity_lexicons(model, SENTENCES, top=5, batch_size=3)}
+    lexicons = {
+        lexicon.type: lexicon for lexicon in entity_lexicons(model, SENTENCES, top=5, batch_size=3, all_tokens=True)
+    }
     assert set(lexicons) == {"LOC", "PER"}
     for kind, lexicon in lexicons.items():
         assert lexicon.positions == positions.get(kind, 0)

@@ -25,7 +25,8 @@ def word(name, contribution, **changes):
 
 def survey(name="good", label="positive"):
     own = {"label": label, "texts": 20, "speaks_for": [word(name, 0.5)], "speaks_against": [word("bad", -0.75)]}
-    empty = {"label": "negative", "texts": 0, "speaks_for": [], "speaks_against": []}
+    own["pieces"] = {"count": 3, "contribution": 0.1875}
+    empty = {"label": "negative", "texts": 0, "speaks_for": [], "speaks_against": [], "pieces": None}
     group = {"texts": 19, "share": 0.95, "regions": 7, "decisions": {label: 19}, "agreement": 0.875, "margin_r2": 0.5}
     group["words"] = {label: [{"name": name, "weight": 0.25, "contribution": 0.1, "count": 3}], "negative": []}
     return {
@@ -53,8 +54,8 @@ def diff(name="good", label="positive", text="a text"):
     change = {"name": name, "before": 0.125, "after": 0.5, "difference": 0.375, "low": 0.25, "high": 0.5, "count": 17}
     flip_words = [{"name": name, "before": -1.0, "after": 2.0, "difference": 3.0}] * 7
     flip = {"text": text, "row": 0, "before": "negative", "after": label, "margin_before": -1.0, "margin_after": 1.5}
-    flip |= {"words": flip_words, "other_words": -20.0, "bias": 1.5}
-    own = {"label": label, "texts": 20, "gained": [{**change, "is_clear": True}], "lost": []}
+    flip |= {"words": flip_words, "other_words": -21.0, "pieces": {"count": 2, "contribution": 1.0}, "bias": 1.5}
+    own = {"label": label, "texts": 20, "gained": [{**change, "is_clear": True}], "lost": [], "pieces": None}
     return {
         "texts": 40, "only_before": 0, "only_after": 3, "classes": [own], "flipped": 1,
         "flips_between": {"negative": {label: 1}}, "flips": [flip],
