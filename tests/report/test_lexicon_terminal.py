@@ -69,6 +69,7 @@ def test_a_survey_shows_lexicon_weights_steadiness_and_regions():
         "positive: 20 texts", "good", "+0.500", "0.125", "25%", "1.50", "+0.250", "0.062", "99%", "bad", "-0.750",
         "no word speaks for or against it", "12 words", "93.8%", "–",
         "3 always on, 4 always off", "sample of 20 of 40 texts", "cover 95%", "98.5%", "87.5%", "0.50", "good +0.25",
+        "3 pieces and symbols", "+0.188",
     ):  # fmt: skip
         assert expected in output
     assert styled(32, "+0.500", output)
@@ -133,8 +134,8 @@ def test_a_diff_shows_changes_and_flips_that_add_up():
     output = rendered(diff_view(diff()))
     for expected in (
         "of 40 texts", "only the second 3", "75.0%", "before 50.0%; 11 fixed, 1 broken", "from negative to positive",
-        "+0.125", "+0.500", "+0.375", "17", "negative → positive", "-1.00 → +2.00", "-14.00", "+1.50",
-        "-1.00 → +1.50",
+        "+0.125", "+0.500", "+0.375", "17", "negative → positive", "-1.00 → +2.00", "-15.00", "+1.50",
+        "2 pieces and symbols", "+1.00", "-1.00 → +1.50",
     ):  # fmt: skip
         assert expected in output
     assert output.count("-1.00 → +2.00") == 5
