@@ -1,19 +1,23 @@
 """`Explanation`: why a text got its label, as plain frozen data that goes into a JSON file and back.
 
-What it looks like on a screen is the business of `splade.report`.
+What it looks like on a screen is the business of `splade.report`; what is listed by name is decided here
+(`Explanation.listed`), for every view and for JSON.
 """
 
 import json
 import math
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from splade.part import first_complaint
 
-FORMAT = 1
-"""Version of the JSON; a file of another version is refused."""
+FORMAT = 2
+"""Version of the JSON; a file of another version is refused. Since 2, word pieces and symbols may be summed."""
+PIECE = "piece"
+"""Kind of a dimension that is no whole word."""
 
 STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 Kind = TypeVar("Kind", bound="Explanation")
@@ -27,7 +31,7 @@ class WordContribution:
 
     word: str
     kind: str
-    """What the dimension is: a word, a sense of a word, a shape feature."""
+    """What the dimension is: a word, a sense of a word, a shape feature, or a piece (a token that is no whole word)."""
     strength: float
     """How active the word is in this text."""
     contribution: float
@@ -60,11 +64,41 @@ class SpanContribution:
 
 
 @dataclass(frozen=True)
+class Pieces:
+    """Active word pieces and symbols, summed instead of named: with them every total stays exact."""
+
+    __pydantic_config__: ClassVar = STRICT
+
+    count: int
+    contribution: float
+    magnitude: float
+    """Sum of |contribution|."""
+    region_changes: int | None
+    """How many of their single removals switch hidden units; None where effects were not asked for."""
+    label_changes: int | None
+    """How many of their single removals change the label."""
+
+    @classmethod
+    def of(cls, words: Sequence[WordContribution], label: str) -> "Pieces":
+        """The sums over these; `label` is the label decided on."""
+        regions = [word.region_changed for word in words if word.region_changed is not None]
+        labels = [word.label_without != label for word in words if word.label_without is not None]
+        return cls(
+            len(words),
+            math.fsum(word.contribution for word in words),
+            math.fsum(abs(word.contribution) for word in words),
+            sum(regions) if regions else None,
+            sum(labels) if labels else None,
+        )
+
+
+@dataclass(frozen=True)
 class Explanation:
     """One prediction and the words behind it.
 
     `explained` is the logit of `target` minus the logit of `contrast`, or minus the mean of all logits where there is
-    no contrast. All contributions and `bias` sum to it exactly; so do all spans, `whole_text` and `bias`.
+    no contrast. All contributions and `bias` sum to it exactly; so do all spans, `whole_text` and `bias`. Where word
+    pieces and symbols are summed in `pieces`, its contribution is one of the contributions.
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -75,7 +109,7 @@ class Explanation:
     """The label decided on."""
     probability: float
     words: tuple[WordContribution, ...]
-    """Every active word, the most telling first."""
+    """Every active word, the strongest contribution first; word pieces and symbols too, unless `pieces` sums them."""
     bias: float
     """What is not shared out among words: what the hidden units that are on say by themselves (dla), the decision on
     the empty text (path), or what single removals do not add up to (leave_one_out)."""
@@ -98,22 +132,37 @@ class Explanation:
     """What no word of the text said by itself: special positions, and words that many positions gave."""
     not_explained: tuple[str, ...] = ()
     """What this explanation leaves out, in sentences."""
+    pieces: Pieces | None = None
+    """Word pieces and symbols that are not in `words`; None where there are none."""
+    all_tokens: bool = False
+    """Whether views and JSON name word pieces and symbols one by one; by default they sum them."""
+
+    def listed(self: Kind) -> Kind:
+        """What views and JSON list: words by name, word pieces and symbols as one sum unless `all_tokens`."""
+        unnamed = [word for word in self.words if word.kind == PIECE]
+        if self.all_tokens or not unnamed:
+            return self
+        named = tuple(word for word in self.words if word.kind != PIECE)
+        return replace(self, words=named, pieces=Pieces.of(unnamed, self.label))
 
     @property
     def region_changes(self) -> int | None:
         """How many single removals switch hidden units; None where effects were not asked for."""
-        changes = [word.region_changed for word in self.words if word.region_changed is not None]
-        return None if self.words and not changes else sum(changes)
+        changes = [int(word.region_changed) for word in self.words if word.region_changed is not None]
+        if self.pieces is not None and self.pieces.region_changes is not None:
+            changes.append(self.pieces.region_changes)
+        return None if (self.words or self.pieces) and not changes else sum(changes)
 
     @property
     def bias_share(self) -> float:
         """Share of the bias in all that is said for or against: `|bias| / (|bias| + sum of |contributions|)`."""
-        said = math.fsum(abs(word.contribution) for word in self.words) + abs(self.bias)
+        unnamed = self.pieces.magnitude if self.pieces else 0.0
+        said = math.fsum(abs(word.contribution) for word in self.words) + unnamed + abs(self.bias)
         return abs(self.bias) / said if said else 0.0
 
     def to_json(self) -> str:
-        """One line of JSON, with the version of the format; `from_json` gives the same explanation back."""
-        fields = {"format": FORMAT, **asdict(self)}
+        """One line of JSON of what is `listed`, with the version of the format; `from_json` gives that back."""
+        fields = {"format": FORMAT, **asdict(self.listed())}
         try:
             line = json.dumps(fields, allow_nan=False)
             # Escaped, half a surrogate pair would pass here and be refused by whoever reads the line.
@@ -166,6 +215,8 @@ class WordSet:
     """Whether it is proved that no smaller set will do."""
     is_impossible: bool
     """Whether it is proved that no set will do."""
+    pieces: tuple[str, ...] = ()
+    """Those of `words` that are word pieces or symbols."""
 
 
 @dataclass(frozen=True)
@@ -184,3 +235,20 @@ class Reasons:
     """Words whose removal changes the decision."""
     enough: WordSet
     """Words that give the decision when all others are removed."""
+    all_tokens: bool = False
+    """Whether views and JSON name word pieces and symbols; by default they count them."""
+
+    def listed(self, found: WordSet) -> tuple[tuple[str, ...], int]:
+        """The words of a set that views and JSON name, and how many word pieces and symbols they only count."""
+        words = found.words or ()
+        if self.all_tokens:
+            return words, 0
+        return tuple(word for word in words if word not in found.pieces), len(found.pieces)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data for JSON; `pieces` is how many words of a set are not named."""
+        fields = asdict(self)
+        for name in ("flip", "enough"):
+            words, count = self.listed(getattr(self, name))
+            fields[name] |= {"words": None if fields[name]["words"] is None else words, "pieces": count}
+        return fields

@@ -21,7 +21,8 @@ from transformers import PreTrainedTokenizerBase
 from splade.contractions import APOSTROPHES, NEGATED, SHORT_NOT, ways_to_write
 from splade.encoding import encode
 
-Kind = Literal["word", "sense", "shape"]
+Kind = Literal["word", "sense", "shape", "piece"]
+"""What a dimension is; a piece is a token that is no word (`##ing`, `.`, `2004`); lists leave it out by default."""
 CONTINUATION = "##"
 Spelling = tuple[int, ...]
 """The tokens of a word, in their order."""
@@ -39,7 +40,8 @@ class Dimension:
     @property
     def letters(self) -> str:
         """How it is written in a text: no mark of continuation, no number of a sense, in any case."""
-        word = self.name.rpartition("@")[0] if self.kind == "sense" else self.name
+        is_slot = self.kind == "sense" or (self.kind == "piece" and "@sense" in self.name)
+        word = self.name.rpartition("@")[0] if is_slot else self.name
         return word.removeprefix(CONTINUATION).casefold()
 
 
@@ -105,6 +107,11 @@ class Vocabulary:
             for surface, begins in self._surfaces
         ]
         return torch.tensor(readable, device="cpu") & self.feature_mask
+
+    @cached_property
+    def kinds(self) -> tuple[Kind, ...]:
+        """What each dimension is: a word where `clean_mask` says so, else a piece."""
+        return tuple("word" if is_clean else "piece" for is_clean in self.clean_mask.tolist())
 
     @cached_property
     def joins_mask(self) -> tuple[Bool[Tensor, " V"], Bool[Tensor, " V"]]:
@@ -266,7 +273,7 @@ class DimensionTable:
         if not 0 <= index < len(self):
             raise IndexError(f"dimension {index} does not exist; the sparse layer has {len(self)}")
         if index < self.vocabulary.size:
-            return Dimension(self.vocabulary.names[index], "word")
+            return Dimension(self.vocabulary.names[index], self.vocabulary.kinds[index])
         return self.appended[index - self.vocabulary.size]
 
     @property
@@ -297,17 +304,19 @@ class DimensionTable:
     @property
     def feature_mask(self) -> Bool[Tensor, " V"]:
         """Dimensions that may ever be active."""
-        return torch.cat([self.vocabulary.feature_mask, self._true_for_appended])
+        # The masks describe the tokenizer: they stay on the CPU even while a model is outlined on the meta device.
+        appended = torch.ones(len(self.appended), dtype=torch.bool, device="cpu")
+        return torch.cat([self.vocabulary.feature_mask, appended])
 
     @property
     def clean_mask(self) -> Bool[Tensor, " V"]:
-        """Dimensions fit to be shown to a person; what parts append is named to be read."""
-        return torch.cat([self.vocabulary.clean_mask, self._true_for_appended])
+        """Dimensions fit to be shown to a person: whole words, their senses, and shape features."""
+        appended = [dimension.kind != "piece" for dimension in self.appended]
+        return torch.cat([self.vocabulary.clean_mask, torch.tensor(appended, dtype=torch.bool, device="cpu")])
 
-    @property
-    def _true_for_appended(self) -> Bool[Tensor, " K"]:
-        # The masks describe the tokenizer: they stay on the CPU even while a model is outlined on the meta device.
-        return torch.ones(len(self.appended), dtype=torch.bool, device="cpu")
+    def listed_mask(self, *, all_tokens: bool = False) -> Bool[Tensor, " V"]:
+        """Dimensions that a list of words may name: `clean_mask`, or with `all_tokens` every one."""
+        return torch.ones(len(self), dtype=torch.bool, device="cpu") if all_tokens else self.clean_mask
 
 
 def get_clean_vocab_mask(tokenizer: PreTrainedTokenizerBase, size: int | None = None) -> Bool[Tensor, " V"]:

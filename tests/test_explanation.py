@@ -1,11 +1,11 @@
 import json
-from dataclasses import FrozenInstanceError, asdict
+from dataclasses import FrozenInstanceError, asdict, replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from splade.explanation import FORMAT, Explanation, SpanContribution, WordContribution
+from splade.explanation import FORMAT, PIECE, Explanation, Pieces, Reasons, SpanContribution, WordContribution, WordSet
 from splade.report.shown_explanation import ShownExplanation
 
 numbers = st.floats(allow_nan=False, allow_infinity=False)
@@ -14,7 +14,16 @@ places = st.none() | st.integers(0, 10**6)
 flags = st.none() | st.booleans()
 # Instances are made in the test: their types are checked at random there, which strategies may not do.
 word_fields = st.tuples(
-    strings, strings, numbers, numbers, places, places, flags, st.none() | numbers, flags, st.none() | strings
+    strings,
+    strings | st.just(PIECE),
+    numbers,
+    numbers,
+    places,
+    places,
+    flags,
+    st.none() | numbers,
+    flags,
+    st.none() | strings,
 )
 span_fields = st.tuples(strings, st.integers(0, 10**6), st.integers(0, 10**6), numbers)
 other_fields = st.fixed_dictionaries(
@@ -43,10 +52,12 @@ def example(**changes) -> ShownExplanation:
 def test_an_explanation_goes_into_a_line_of_json_and_back(words, spans, others):
     spans = None if spans is None else tuple(SpanContribution(*fields) for fields in spans)
     explanation = Explanation(words=tuple(WordContribution(*fields) for fields in words), spans=spans, **others)
-    line = explanation.to_json()
-    assert "\n" not in line
-    assert line.isascii()
-    assert Explanation.from_json(line) == explanation
+    for shown in (explanation, replace(explanation, all_tokens=True)):
+        line = shown.to_json()
+        assert "\n" not in line
+        assert line.isascii()
+        assert Explanation.from_json(line) == shown.listed() == shown.listed().listed()
+    assert replace(explanation, all_tokens=True).listed().words == explanation.words
 
 
 def test_what_is_read_back_is_of_the_kind_that_was_asked_for():
@@ -77,7 +88,7 @@ def changed(path: list, value) -> str:
     [
         ("{", "not JSON"),
         ("[]", "a JSON object, not list"),
-        (changed(["format"], 2), "has format 2, and this version reads 1"),
+        (changed(["format"], 1), "has format 1, and this version reads 2"),
         (changed(["format"], True), "has format True"),
         ("{}", "has format None"),
         (changed(["bias"], "1.0"), "bias: Input should be a valid number"),
@@ -120,3 +131,36 @@ def test_shares_and_counts():
     assert example().region_changes == 1
     assert example(words=()).region_changes == 0
     assert example(words=(WordContribution("good", "word", 1.0, 2.0),)).region_changes is None
+
+
+def test_what_is_listed_sums_pieces_so_that_every_total_stays():
+    words = tuple(
+        WordContribution(name, kind, 1.0, said, 0, 4, True, said, changed, label)
+        for name, kind, said, changed, label in [
+            ("good", "word", 2.0, True, "positive"),
+            ("##ual", PIECE, -1.5, True, "negative"),
+            (".", PIECE, 0.25, False, "positive"),
+            ("is capitalised", "shape", 0.125, False, "positive"),
+        ]
+    )
+    whole = example(words=words, explained=0.375)
+    listed = whole.listed()
+    assert [word.word for word in listed.words] == ["good", "is capitalised"]
+    assert listed.pieces == Pieces(2, -1.25, 1.75, 1, 1)
+    assert (listed.bias_share, listed.region_changes) == (whole.bias_share, whole.region_changes)
+    shown = sum(word.contribution for word in listed.words) + listed.pieces.contribution + listed.bias
+    assert shown == whole.explained
+    assert len(whole.words) == 4
+    assert replace(whole, all_tokens=True).listed().words == words
+    plain = example(words=(words[0], WordContribution(".", PIECE, 1.0, 0.25)))
+    assert plain.listed().pieces == Pieces(1, 0.25, 0.25, None, None)
+
+
+@pytest.mark.parametrize(("all_tokens", "words", "pieces"), [(False, ("good",), 1), (True, ("good", "##ual"), 0)])
+def test_sets_of_words_name_words_and_count_pieces_unless_asked(all_tokens, words, pieces):
+    flip = WordSet(("good", "##ual"), "negative", 2, True, False, ("##ual",))
+    enough = WordSet(None, None, 1, False, False)
+    found = Reasons("good", "positive", 0.75, 3, 0, None, flip, enough, all_tokens)
+    plain = json.loads(json.dumps(found.as_dict()))
+    assert (tuple(plain["flip"]["words"]), plain["flip"]["pieces"]) == (words, pieces)
+    assert (plain["enough"]["words"], plain["enough"]["pieces"]) == (None, 0)

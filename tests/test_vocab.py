@@ -5,6 +5,7 @@ import torch
 from tokenizers import AddedToken, Tokenizer, models
 from transformers import PreTrainedTokenizerFast
 
+from splade.models.layers.virtual_expander import VirtualExpander
 from splade.vocab import Dimension, DimensionTable, Vocabulary, get_clean_vocab_mask, plural
 from tests import tiny
 
@@ -149,3 +150,23 @@ def test_clean_mask_function_equals_the_vocabularys():
 @pytest.mark.parametrize(("one", "many"), [("dog", "dogs"), ("city", "cities"), ("boy", "boys"), ("box", "boxes")])
 def test_plural_follows_the_rules_of_spelling(one, many):
     assert plural(one) == many
+
+
+@pytest.mark.parametrize("kind", TOKENIZERS)
+def test_a_dimension_is_a_word_where_the_clean_mask_says_so_and_else_a_piece(kind):
+    table = DimensionTable(
+        Vocabulary(TOKENIZERS[kind]()), [Dimension("mawkish", "word"), Dimension("##s@sense1", "piece")]
+    )
+    kinds = [table[i].kind for i in range(len(table))]
+    assert set(kinds) == {"word", "piece"}
+    assert [kind == "word" for kind in kinds] == table.clean_mask.tolist()
+    assert torch.equal(table.listed_mask(), table.clean_mask)
+    assert table.listed_mask(all_tokens=True).all()
+
+
+def test_sense_slots_of_a_piece_are_pieces_and_written_alike():
+    vocabulary = Vocabulary(tiny.wordpiece())
+    ids = tuple(vocabulary.tokens.index(token) for token in ("bank", "##ing"))
+    word, piece = VirtualExpander.Config(token_ids=ids, num_senses=2).dimensions(vocabulary)
+    assert (word.kind, word.letters) == ("sense", "bank")
+    assert (piece.kind, piece.letters) == ("piece", "ing")

@@ -92,6 +92,7 @@ def region_atlas(
     sample: RegionSample,
     labels: Sequence[str],
     name_of: NameOf,
+    listed: Bool[Tensor, " V"] | None = None,
     *,
     coverage: float = 0.95,
     agreement: float = 0.98,
@@ -100,7 +101,8 @@ def region_atlas(
 ) -> RegionAtlas:
     """The fewest groups, at most `max_groups`, whose linear models decide as the real one in a share `agreement`.
 
-    Of these, the largest that cover a share `coverage` are returned, each with its `top` words per label.
+    Of these, the largest that cover a share `coverage` are returned, each with its `top` words per label. Only
+    dimensions in `listed` are named, by default all.
     """
     for name, share in (("coverage", coverage), ("agreement", agreement)):
         if not 0 < share <= 1:
@@ -120,7 +122,7 @@ def region_atlas(
         always_off=int((on == 0).sum()),
         switching=tuple(SwitchingUnit(i, float(on[i]), float(relevance[i])) for i in switching),
         regions=_distinct(sample.is_on),
-        groups=tuple(_describe(sample, member, labels, name_of, top) for member in members[:shown]),
+        groups=tuple(_describe(sample, member, labels, name_of, listed, top) for member in members[:shown]),
         coverage=float(sizes[shown - 1]),
         agreement=agrees,
     )
@@ -177,7 +179,12 @@ def _margin_r2(sample: RegionSample, member: Bool[Tensor, " N"]) -> float | None
 
 
 def _describe(
-    sample: RegionSample, member: Bool[Tensor, " N"], labels: Sequence[str], name_of: NameOf, top: int
+    sample: RegionSample,
+    member: Bool[Tensor, " N"],
+    labels: Sequence[str],
+    name_of: NameOf,
+    listed: Bool[Tensor, " V"] | None,
+    top: int,
 ) -> RegionGroup:
     count = int(member.sum())
     decided = sample.logits(sample.is_on.double())[member].argmax(-1).bincount(minlength=len(labels)).tolist()
@@ -188,12 +195,17 @@ def _describe(
         decisions=dict(zip(labels, decided, strict=True)),
         agreement=float(_decides_alike(sample, member).double().mean()),
         margin_r2=_margin_r2(sample, member),
-        words=_words(sample, member, labels, name_of, top),
+        words=_words(sample, member, labels, name_of, listed, top),
     )
 
 
 def _words(
-    sample: RegionSample, member: Bool[Tensor, " N"], labels: Sequence[str], name_of: NameOf, top: int
+    sample: RegionSample,
+    member: Bool[Tensor, " N"],
+    labels: Sequence[str],
+    name_of: NameOf,
+    listed: Bool[Tensor, " V"] | None,
+    top: int,
 ) -> dict[str, tuple[RegionWord, ...]]:
     """Per label, the words of the group's linear model with the greatest mean contribution."""
     code = sample.code
@@ -205,7 +217,7 @@ def _words(
     weights = (sample.centred_readout * gates) @ sample.word_vectors[ids].double().T
     words = {}
     for label, row in zip(labels, weights, strict=True):
-        order = strongest_first(row * strengths, top)
+        order = strongest_first(row * strengths, top, None if listed is None else listed[ids])
         words[label] = tuple(
             RegionWord(name_of(int(ids[i])), float(row[i]), float(row[i] * strengths[i]), int(counts[i])) for i in order
         )

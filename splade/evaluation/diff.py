@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from splade.evaluation.flips import Flip, FlipCollector
-from splade.evaluation.lexicon import strongest_first
+from splade.evaluation.lexicon import PieceSum, strongest_first
 from splade.evaluation.moments import Means, Moments
 from splade.evaluation.pairs import ModelPair, PairedBatch
 from splade.models.lexical_sae import LexicalSAE
@@ -44,6 +44,8 @@ class ClassChange:
     """The greatest gain first."""
     lost: tuple[WordChange, ...]
     """The greatest loss first."""
+    pieces: PieceSum | None = None
+    """The difference of word pieces and symbols, where they are not listed."""
 
 
 @dataclass(frozen=True)
@@ -89,15 +91,16 @@ def diff_models(
     min_count: int = 5,
     max_flips: int = 20,
     batch_size: int = 32,
+    all_tokens: bool = False,
     on_step: OnStep = silent,
 ) -> ModelDiff:
     """Both models on the same texts, each text counted under its label, or else under the first model's decision.
 
     `labels` go by name, or by place in the first model. A change is never clear with fewer than `min_count` active
-    texts.
+    texts. Lists name whole words and sum the rest; with `all_tokens` they name word pieces and symbols too.
     """
-    pair = ModelPair(before, after)
-    words, flips = _ChangeCollector(pair), FlipCollector(pair.labels, pair.names, top, max_flips)
+    pair = ModelPair(before, after, all_tokens=all_tokens)
+    words, flips = _ChangeCollector(pair), FlipCollector(pair, top, max_flips)
     for batch in pair.read(texts, labels, batch_size, on_step):
         words.update(batch)
         flips.update(batch)
@@ -150,12 +153,14 @@ class _ChangeCollector:
         """The words that gained and lost most, class by class."""
         means = self.differences.means_over(self.texts.repeat_interleave(self.size))
         for index, label in enumerate(self.pair.labels):
-            own = means.mean[index * self.size : (index + 1) * self.size]
+            cells, listed = slice(index * self.size, (index + 1) * self.size), self.pair.listed
+            own = means.mean[cells]
             gained, lost = (
-                tuple(self._change(index, word, means, min_count) for word in strongest_first(side, top))
+                tuple(self._change(index, word, means, min_count) for word in strongest_first(side, top, listed))
                 for side in (own, -own)
             )
-            yield ClassChange(label, int(self.texts[index]), gained, lost)
+            pieces = PieceSum.of(own, self.differences.count[cells] > 0, listed)
+            yield ClassChange(label, int(self.texts[index]), gained, lost, pieces)
 
     def _change(self, index: int, word: int, means: Means, min_count: int) -> WordChange:
         cell = index * self.size + word

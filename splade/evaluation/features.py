@@ -16,6 +16,7 @@ from splade.inference.labels import labels_of
 from splade.mechanistic.span_aggregation import WHOLE_TEXT
 from splade.models.layers.cut_words import NOBODY
 from splade.models.lexical_sae import LexicalSAE
+from splade.report.pieces import pieces_name
 from splade.vocab import Dimension
 
 
@@ -50,7 +51,7 @@ class Push:
 
 @dataclass(frozen=True)
 class Trigger:
-    """A token that sets the word off."""
+    """A token that sets the word off, or all word pieces and symbols together."""
 
     token: str
     count: int
@@ -75,7 +76,7 @@ class FeaturePage:
     """Of these, texts in which it is active."""
     pushes: dict[str, Push]
     triggers: tuple[Trigger, ...]
-    """The most frequent first."""
+    """The most frequent first; after them word pieces and symbols, where they are not listed."""
     top_texts: tuple[FiringText, ...]
     """The strongest first."""
 
@@ -137,12 +138,12 @@ class FeatureCollector:
             if len(self._strongest) > self.top:
                 heapq.heappop(self._strongest)
 
-    def page(self, triggers: int = 10) -> FeaturePage:
-        """What was found, with so many of the most frequent triggers."""
+    def page(self, triggers: int = 10, *, all_tokens: bool = False) -> FeaturePage:
+        """What was found, with so many of the most frequent triggers; pieces of words are summed, or with `all_tokens`
+        listed."""
         active_in = int(self.strengths.count[0])
         means = self.contributions.means()
         dimension = self.model.dimensions[self.dimension]
-        ranked = sorted(self.triggers.items(), key=lambda item: (-item[1], -1 if item[0] is None else item[0]))
         return FeaturePage(
             name=dimension.name,
             kind=dimension.kind,
@@ -155,10 +156,20 @@ class FeatureCollector:
                 label: Push(float(means.mean[i]), *means.ends(i)) for i, label in enumerate(self.labels) if active_in
             },
             triggers=tuple(
-                Trigger(self._token_name(token), count, count / active_in) for token, count in ranked[:triggers]
+                Trigger(name, count, count / active_in)
+                for name, count in self._ranked_triggers(triggers, all_tokens=all_tokens)
             ),
             top_texts=tuple(self._top_texts()),
         )
+
+    def _ranked_triggers(self, most: int, *, all_tokens: bool) -> list[tuple[str, int]]:
+        """The most frequent triggers by name with their counts."""
+        listed = self.model.dimensions.listed_mask(all_tokens=all_tokens)
+        named = {token: count for token, count in self.triggers.items() if token is None or listed[token]}
+        unnamed = [count for token, count in self.triggers.items() if token not in named]
+        ranked = sorted(named.items(), key=lambda item: (-item[1], -1 if item[0] is None else item[0]))
+        pieces = [(pieces_name(len(unnamed)), sum(unnamed))] if unnamed else []
+        return [*((self._token_name(token), count) for token, count in ranked[:most]), *pieces]
 
     def _top_texts(self) -> Iterator[FiringText]:
         for strength, negative_row, firing in sorted(self._strongest, key=lambda item: item[:2], reverse=True):

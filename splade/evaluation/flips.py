@@ -2,12 +2,12 @@
 
 import heapq
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 
-from splade.evaluation.pairs import PairedBatch
+from splade.evaluation.lexicon import PieceSum
+from splade.evaluation.pairs import ModelPair, PairedBatch
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class FlipWord:
 class Flip:
     """A text that the two models decide differently.
 
-    The differences of `words`, `other_words` and `bias` sum to `margin_after - margin_before`, exactly.
+    The differences of `words`, `other_words`, `pieces` and `bias` sum to `margin_after - margin_before`, exactly.
     """
 
     text: str
@@ -38,14 +38,16 @@ class Flip:
     words: tuple[FlipWord, ...]
     """Those that did most for the change first."""
     other_words: float
+    pieces: PieceSum | None
+    """Word pieces and symbols, where they are not listed."""
     bias: float
 
 
 class FlipCollector:
     """Counts the flips by old and new label, and keeps those with the greatest change of margin."""
 
-    def __init__(self, labels: Sequence[str], names: Sequence[str], top: int, limit: int) -> None:
-        self.labels, self.names = labels, names
+    def __init__(self, pair: ModelPair, top: int, limit: int) -> None:
+        self.labels, self.names, self.listed = pair.labels, pair.names, pair.listed
         self.top, self.limit = top, limit
         self.between: Counter[tuple[str, str]] = Counter()
         self._kept: list[tuple[float, int, Flip]] = []
@@ -80,7 +82,9 @@ class FlipCollector:
             )
         )
         moved = says - said
+        listed = self.listed[batch.words[inside]]
         order = moved.argsort(descending=True, stable=True)
+        order = order[listed[order]]
         shown, rest = order[: self.top], order[self.top :]
         words: list[int] = batch.words[inside[shown]].tolist()
         figures = torch.stack([said, says, moved], dim=1)[shown].tolist()
@@ -93,5 +97,6 @@ class FlipCollector:
             margin_after=margins[1],
             words=tuple(FlipWord(self.names[word], *values) for word, values in zip(words, figures, strict=True)),
             other_words=float(moved[rest].sum()),
+            pieces=PieceSum.of(moved, torch.ones_like(listed), listed),
             bias=biases[1] - biases[0],
         )

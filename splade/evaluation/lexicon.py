@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from splade.evaluation.collect import ReadBatch
@@ -37,6 +37,24 @@ class LexiconWord:
 
 
 @dataclass(frozen=True)
+class PieceSum:
+    """Word pieces and symbols that a list of words leaves out."""
+
+    count: int
+    """How many are active anywhere."""
+    contribution: float
+    """What they contribute together, in the unit of the list."""
+
+    @classmethod
+    def of(
+        cls, values: Float[Tensor, " N"], is_active: Bool[Tensor, " N"], listed: Bool[Tensor, " N"] | None
+    ) -> "PieceSum | None":
+        """The sum over what is active and not listed; None where there is nothing."""
+        unnamed = torch.zeros_like(is_active) if listed is None else is_active & ~listed
+        return cls(int(unnamed.sum()), float(values[unnamed].sum())) if unnamed.any() else None
+
+
+@dataclass(frozen=True)
 class ClassLexicon:
     """The words of one class."""
 
@@ -47,6 +65,8 @@ class ClassLexicon:
     """The greatest contribution first."""
     speaks_against: tuple[LexiconWord, ...]
     """The most negative contribution first."""
+    pieces: PieceSum | None = None
+    """Word pieces and symbols, where they are not listed."""
 
 
 @dataclass(frozen=True)
@@ -89,21 +109,40 @@ class LexiconCollector:
         self.contributions.update(cells, contributions)
         self.strengths.update(cells, strengths)
 
-    def lexicon(self, labels: Sequence[str], name_of: NameOf, top: int = 20, min_count: int = 5) -> Lexicon:
-        """The `top` words for and against each class; those active in fewer than `min_count` texts are marked rare."""
+    def lexicon(
+        self,
+        labels: Sequence[str],
+        name_of: NameOf,
+        top: int = 20,
+        min_count: int = 5,
+        listed: Bool[Tensor, " V"] | None = None,
+    ) -> Lexicon:
+        """The `top` words for and against each class; those active in fewer than `min_count` texts are marked rare.
+
+        Only dimensions in `listed` are named, by default all; the others are summed.
+        """
         means = self.contributions.means_over(self.texts.repeat_interleave(self.size))
-        classes = [self._of_class(c, label, means, name_of, top, min_count) for c, label in enumerate(labels)]
+        classes = [self._of_class(c, label, means, name_of, top, min_count, listed) for c, label in enumerate(labels)]
         return Lexicon(int(self.texts.sum()), tuple(classes))
 
     def _of_class(
-        self, index: int, label: str, means: Means, name_of: NameOf, top: int, min_count: int
+        self,
+        index: int,
+        label: str,
+        means: Means,
+        name_of: NameOf,
+        top: int,
+        min_count: int,
+        listed: Bool[Tensor, " V"] | None,
     ) -> ClassLexicon:
-        own = means.mean[index * self.size : (index + 1) * self.size]
-        sides = []
-        for values in (own, -own):
-            order = strongest_first(values, top)
-            sides.append(tuple(self._word(index, i, means, name_of(i), min_count) for i in order))
-        return ClassLexicon(label, int(self.texts[index]), *sides)
+        cells = slice(index * self.size, (index + 1) * self.size)
+        own = means.mean[cells]
+        speaks_for, speaks_against = (
+            tuple(self._word(index, i, means, name_of(i), min_count) for i in strongest_first(values, top, listed))
+            for values in (own, -own)
+        )
+        pieces = PieceSum.of(own, self.contributions.count[cells] > 0, listed)
+        return ClassLexicon(label, int(self.texts[index]), speaks_for, speaks_against, pieces)
 
     def _word(self, index: int, dimension: int, means: Means, name: str, min_count: int) -> LexiconWord:
         cell = index * self.size + dimension
@@ -121,10 +160,11 @@ class LexiconCollector:
         )
 
 
-def strongest_first(values: Float[Tensor, " N"], top: int) -> list[int]:
-    """Where the greatest positive values stand, at most `top`; of equal ones the first.
+def strongest_first(values: Float[Tensor, " N"], top: int, listed: Bool[Tensor, " N"] | None = None) -> list[int]:
+    """Where the greatest positive values stand, at most `top`; of equal ones the first, and only those `listed`.
 
     Example: `strongest_first([1, 0, 3, -2], 5) -> [2, 0]`
     """
+    values = values if listed is None else values.where(listed, 0.0)
     order = values.argsort(descending=True, stable=True)[:top]
     return order[values[order] > 0].tolist()

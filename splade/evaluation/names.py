@@ -149,9 +149,18 @@ def _drawn(texts: Sequence[str], limit: int, seed: int) -> list[str]:
 
 
 def strongest_words(
-    model: LexicalSAE | NamedModel, texts: Sequence[str], labels: Sequence[int], k: int = 20, on_step: OnStep = silent
+    model: LexicalSAE | NamedModel,
+    texts: Sequence[str],
+    labels: Sequence[int],
+    k: int = 20,
+    on_step: OnStep = silent,
+    *,
+    all_tokens: bool = False,
 ) -> dict[int, tuple[LexiconWord, ...]]:
-    """Per class, the k words that speak most for it on its own texts: by mean class-centred contribution."""
+    """Per class, the k words that speak most for it on its own texts: by mean class-centred contribution.
+
+    A model's word pieces and symbols are left out, unless `all_tokens`.
+    """
     if len(texts) != len(labels):
         raise ValueError(f"{len(labels)} labels for {len(texts)} texts; give one per text")
     readings = as_named(model).contributions(texts, on_step)
@@ -165,5 +174,9 @@ def strongest_words(
         torch.tensor([word.contributions[label] for _, word, label in words], dtype=torch.float64),
         torch.tensor([word.strength for _, word, _ in words], dtype=torch.float64),
     )
-    lexicon = collector.lexicon([str(label) for label in range(len(collector.texts))], names.__getitem__, top=k)
+    listed = None
+    if isinstance(model, LexicalSAE):
+        listed = model.dimensions.listed_mask(all_tokens=all_tokens)[: collector.size]
+    classes = [str(label) for label in range(len(collector.texts))]
+    lexicon = collector.lexicon(classes, names.__getitem__, top=k, listed=listed)
     return {label: lexicon.classes[label].speaks_for for label in sorted(set(labels))}

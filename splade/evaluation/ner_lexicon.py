@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from splade.data.tagging import parse_tag
+from splade.evaluation.lexicon import PieceSum, strongest_first
 from splade.inference.word_decisions import read_words, words_of
 from splade.mechanistic.attribution import attribute_code
 from splade.models.lexical_sae import TAG, LexicalSAE
@@ -36,6 +37,8 @@ class TypeLexicon:
     positions: int
     """Words that were predicted to be part of such an entity."""
     words: tuple[LexiconWord, ...]
+    pieces: PieceSum | None = None
+    """Word pieces and symbols, where they are not listed."""
 
 
 @torch.no_grad()
@@ -45,9 +48,13 @@ def entity_lexicons(
     top: int = 20,
     *,
     batch_size: int = 32,
+    all_tokens: bool = False,
     on_step: OnStep = silent,
 ) -> list[TypeLexicon]:
-    """For each type, in alphabetical order, the dimensions that speak most for it where the model predicts it."""
+    """For each type, in alphabetical order, the dimensions that speak most for it where the model predicts it.
+
+    Word pieces and symbols are summed, or with `all_tokens` listed like words.
+    """
     parsed = [parse_tag(name)[1] for name in model.labels[TAG]]
     types = sorted(set(parsed) - {""})
     # O is the type after the last.
@@ -65,18 +72,22 @@ def entity_lexicons(
         active.index_put_(at, torch.ones_like(contributions), accumulate=True)
         positions += kinds.bincount(minlength=len(positions))
     counted: list[int] = positions.long().tolist()
+    listed = model.dimensions.listed_mask(all_tokens=all_tokens)
+    share = positions.clamp(min=1).double()[:, None]
+    means, active = said / share, active / share
     return [
-        TypeLexicon(name, counted[i], _strongest(model, said[i], active[i], counted[i], top))
+        TypeLexicon(
+            name,
+            counted[i],
+            _strongest(model, means[i], active[i], top, listed),
+            PieceSum.of(means[i], active[i] > 0, listed),
+        )
         for i, name in enumerate(types)
     ]
 
 
 def _strongest(
-    model: LexicalSAE, said: Float[Tensor, " V"], active: Float[Tensor, " V"], positions: int, top: int
+    model: LexicalSAE, means: Float[Tensor, " V"], active: Float[Tensor, " V"], top: int, listed: Bool[Tensor, " V"]
 ) -> tuple[LexiconWord, ...]:
-    best: Int[Tensor, " K"] = said.topk(min(top, len(said))).indices
-    chosen = [int(i) for i in best if said[i] > 0]
-    dimensions = [(model.dimensions[i], i) for i in chosen]
-    return tuple(
-        LexiconWord(d.name, d.kind, float(said[i]) / positions, float(active[i]) / positions) for d, i in dimensions
-    )
+    dimensions = [(model.dimensions[i], i) for i in strongest_first(means, top, listed)]
+    return tuple(LexiconWord(d.name, d.kind, float(means[i]), float(active[i])) for d, i in dimensions)

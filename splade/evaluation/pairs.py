@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from splade.evaluation.collect import ReadBatch, read_corpus
@@ -46,11 +46,17 @@ class PairedBatch:
 class ModelPair:
     """Two models of one task."""
 
-    def __init__(self, before: LexicalSAE, after: LexicalSAE) -> None:
+    listed: Bool[Tensor, " N"]
+    """Which of the shared names a list may name: those that either model lists."""
+
+    def __init__(self, before: LexicalSAE, after: LexicalSAE, *, all_tokens: bool = False) -> None:
         self.before, self.after = before, after
         self.labels = labels_of(before)
         self.order = _label_order(self.labels, labels_of(after))
         self.names, self._before_words, self._after_words = shared_names(before.dimensions, after.dimensions)
+        self.listed = torch.zeros(len(self.names), dtype=torch.bool)
+        for model, words in ((before, self._before_words), (after, self._after_words)):
+            self.listed[words[model.dimensions.listed_mask(all_tokens=all_tokens)]] = True
 
     def read(
         self, texts: Iterable[str], labels: Iterable[Any] | None, batch_size: int = 32, on_step: OnStep = silent

@@ -34,9 +34,11 @@ from splade.evaluation.separation import SeparationCollector
 from splade.evaluation.stability import measure_stability
 from splade.evaluation.text_sample import TextSample, TextSampler
 from splade.evaluation.verification import VerificationCollector
+from splade.explanation import PIECE
 from splade.inference.labels import labels_of
 from splade.models.lexical_sae import LexicalSAE
 from splade.progress import OnStep, Step, silent
+from splade.report.pieces import pieces_name
 
 Result = TypeVar("Result")
 
@@ -108,7 +110,8 @@ def evaluate(
     _, ungated, true = sample.few(settings.ungated_texts)
 
     def name_of(dimension: int) -> str:
-        return model.dimensions[dimension].name
+        found = model.dimensions[dimension]
+        return pieces_name(1) if found.kind == PIECE else found.name
 
     def on_edit(step: Step) -> None:
         on_step(replace(step, task="reading edited texts"))

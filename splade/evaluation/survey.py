@@ -38,9 +38,12 @@ def survey(
     top: int = 20,
     min_count: int = 5,
     batch_size: int = 32,
+    all_tokens: bool = False,
     on_step: OnStep = silent,
 ) -> Survey:
     """Lexicon, weights and atlas over the texts, each counted under its label, or else under its predicted class.
+
+    Lists name whole words and sum the rest; with `all_tokens` they name word pieces and symbols too.
 
     Example: `survey(model, texts).lexicon.classes[0].speaks_for[0].name`
     """
@@ -55,12 +58,13 @@ def survey(
     def name_of(dimension: int) -> str:
         return model.dimensions[dimension].name
 
-    lexicon = words.lexicon(names, name_of, top, min_count)
+    listed = model.dimensions.listed_mask(all_tokens=all_tokens)
+    lexicon = words.lexicon(names, name_of, top, min_count, listed)
     return Survey(
         lexicon,
         _weights_of(lexicon, weights),
         weights.summary(min_count),
-        region_atlas(regions.sample(), names, name_of) if regions else None,
+        region_atlas(regions.sample(), names, name_of, listed) if regions else None,
     )
 
 

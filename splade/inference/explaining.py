@@ -28,6 +28,7 @@ def explain(  # pyright: ignore[reportOverlappingOverload]
     *,
     effects: bool = True,
     places: bool = True,
+    all_tokens: bool = False,
     batch_size: int = 32,
 ) -> ShownExplanation: ...
 @overload
@@ -40,6 +41,7 @@ def explain(
     *,
     effects: bool = True,
     places: bool = True,
+    all_tokens: bool = False,
     batch_size: int = 32,
 ) -> list[ShownExplanation]: ...
 def explain(
@@ -51,6 +53,7 @@ def explain(
     *,
     effects: bool = True,
     places: bool = True,
+    all_tokens: bool = False,
     batch_size: int = 32,
 ) -> ShownExplanation | list[ShownExplanation]:
     """The explanation of one text, or a list with one for each text of an iterable.
@@ -58,11 +61,13 @@ def explain(
     `target` is the label to speak for: the most probable one by default. `contrast` asks why the target and not that
     label; with a contrast and no target, the most probable of the other labels is the target. Labels are given by name
     or place. `method` is dla, path or leave_one_out (`splade.inference.methods`). `effects=False` leaves out what
-    single removals do, `places=False` where in the text words stand; both make it quicker.
+    single removals do, `places=False` where in the text words stand; both make it quicker. `words` of an explanation
+    always has every active dimension; what it prints, draws and writes as JSON sums word pieces and symbols in one row,
+    or names them with `all_tokens`.
 
     Example: `explain(model, "a warm, funny film", contrast="negative").words[0]`
     """
-    question = Question.of(model, target, contrast, method, effects=effects, places=places)
+    question = Question.of(model, target, contrast, method, effects=effects, places=places, all_tokens=all_tokens)
     explanations = list(_explanations(model, texts, question, batch_size))
     return explanations[0] if is_one_text(texts) else explanations
 
@@ -76,13 +81,14 @@ def explain_stream(
     *,
     effects: bool = True,
     places: bool = True,
+    all_tokens: bool = False,
     batch_size: int = 32,
 ) -> Iterator[ShownExplanation]:
     """Explanations one by one, as `explain` gives them; only a few batches of texts are read ahead and held.
 
     Example: `for why in explain_stream(model, open("reviews.txt")): print(why.to_json())`
     """
-    question = Question.of(model, target, contrast, method, effects=effects, places=places)
+    question = Question.of(model, target, contrast, method, effects=effects, places=places, all_tokens=all_tokens)
     return _explanations(model, texts, question, batch_size)
 
 
@@ -121,6 +127,7 @@ def explain_batch(model: LexicalSAE, question: Question, read: ReadTexts) -> Ite
             explained=total,
             spans=place.spans if place else None,
             whole_text=place.whole_text if place else None,
+            all_tokens=question.all_tokens,
         )
         yield replace(made, not_explained=limits(made, _mute(model, read.token_ids[row])))
 

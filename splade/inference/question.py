@@ -25,6 +25,8 @@ class Question:
     """Whether to tell what removing each word alone does."""
     places: bool
     """Whether to tell where in the text each word won."""
+    all_tokens: bool = False
+    """Whether explanations name word pieces and symbols when they are shown."""
 
     @classmethod
     def of(
@@ -36,6 +38,7 @@ class Question:
         *,
         effects: bool,
         places: bool,
+        all_tokens: bool = False,
     ) -> "Question":
         """The question in the model's terms; what the model does not have is refused."""
         labels = labels_of(model)
@@ -44,7 +47,7 @@ class Question:
         other = None if contrast is None else label_index(labels, contrast, "contrast")
         if chosen is not None and chosen == other:
             raise ValueError(f"target and contrast are both {labels[chosen]!r}; a label is not more than itself")
-        return cls(chosen, other, method, effects, places)
+        return cls(chosen, other, method, effects, places, all_tokens)
 
     def targets(self, logits: Float[Tensor, "B C"]) -> Int[Tensor, " B"]:
         """The label that each explanation speaks for."""

@@ -9,13 +9,14 @@ from typing import Any
 import torch
 
 from splade.circuits.core import SparseCircuitState
-from splade.explanation import Reasons, WordSet
+from splade.explanation import PIECE, Reasons, WordSet
 from splade.inference.labels import label_index
 from splade.inference.reading import answers, is_one_text
 from splade.inference.tagging import decisions_on, untagged_sentence
 from splade.mechanistic.certify import Decision, SmallestSet, smallest_flip, smallest_sufficient_set
 from splade.models.heads import Head, ReluHead
 from splade.models.lexical_sae import CLASSIFY, TAG, LexicalSAE
+from splade.vocab import Dimension
 
 
 def find_reasons(
@@ -26,6 +27,7 @@ def find_reasons(
     seconds: float | None = None,
     *,
     word: int | None = None,
+    all_tokens: bool = False,
 ) -> Reasons:
     """The fewest words whose removal changes the decision on a text, to any label or to one; and the fewest enough.
 
@@ -33,7 +35,8 @@ def find_reasons(
     list of words. It is the word's own decision, before tags are made to fit together.
 
     Each search stops after `max_nodes` sets, the same on every machine, or after `seconds` if given. It then tells the
-    smallest set found and the size below which there is provably none.
+    smallest set found and the size below which there is provably none. Sets are complete; a view or JSON of them counts
+    word pieces and symbols, or names them with `all_tokens`.
 
     Example: `find_reasons(model, "a warm, funny film").flip.words` -> ("hilarious", "warm", "funny")
     """
@@ -45,7 +48,7 @@ def find_reasons(
     if wanted is not None and wanted == decision.winner:
         others = ", ".join(label for label in labels if label != labels[wanted])
         raise ValueError(f"{made.what} already gets the label {labels[wanted]!r}; name another: {others}")
-    names = model.dimensions.names(made.state.code.ids.tolist())
+    active = [model.dimensions[i] for i in made.state.code.ids.tolist()]
     everything = torch.ones(decision.num_words, dtype=torch.bool)
     return Reasons(
         text=made.text,
@@ -54,8 +57,9 @@ def find_reasons(
         num_words=decision.num_words,
         tokens_cut=made.tokens_cut,
         to=None if wanted is None else labels[wanted],
-        flip=_named(smallest_flip(decision, wanted, max_nodes, seconds), names, labels),
-        enough=_named(smallest_sufficient_set(decision, max_nodes, seconds), names, labels),
+        flip=_named(smallest_flip(decision, wanted, max_nodes, seconds), active, labels),
+        enough=_named(smallest_sufficient_set(decision, max_nodes, seconds), active, labels),
+        all_tokens=all_tokens,
     )
 
 
@@ -94,7 +98,9 @@ def _decision(head: Head, state: SparseCircuitState) -> Decision:
     return Decision(terms, head.hidden_bias, head.class_weights, head.class_bias)
 
 
-def _named(found: SmallestSet, names: list[str], labels: tuple[str, ...]) -> WordSet:
-    words = None if found.words is None else tuple(names[i] for i in found.words)
+def _named(found: SmallestSet, active: list[Dimension], labels: tuple[str, ...]) -> WordSet:
+    chosen = [active[i] for i in found.words or ()]
+    words = None if found.words is None else tuple(dimension.name for dimension in chosen)
+    pieces = tuple(dimension.name for dimension in chosen if dimension.kind == PIECE)
     label = None if found.label is None else labels[found.label]
-    return WordSet(words, label, found.at_least, found.is_minimal, found.is_impossible)
+    return WordSet(words, label, found.at_least, found.is_minimal, found.is_impossible, pieces)

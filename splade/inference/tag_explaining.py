@@ -33,16 +33,18 @@ def explain_tags(
     target: str | int | None = None,
     contrast: str | int | None = None,
     method: str = "dla",
+    *,
+    all_tokens: bool = False,
 ) -> list[ShownExplanation]:
     """Why these words of a sentence got their tags: by default the first word of each entity.
 
     `words` counts words as `tag(model, sentence).words` does. `contrast` asks why the tag and not that one:
     `explain_tags(model, "Acme moved to Oslo", [0], contrast="B-LOC")`. What removing a dimension does is exact, and so
-    is the sum. A word that tokenises to nothing has no explanation, and is refused.
+    is the sum. A word that tokenises to nothing has no explanation, and is refused. `all_tokens` is that of `explain`.
     """
     tagged = tag(model, [sentence])[0]
     asked = [entity.start for entity in tagged.entities] if words is None else list(words)
-    question = _question(model, target, contrast, method)
+    question = replace(_question(model, target, contrast, method), all_tokens=all_tokens)
     found: dict[int, ShownExplanation] = {}
     for read in decisions_on(model, tagged.words, asked):
         found.update(_explained(model, tagged, question, read))
@@ -121,6 +123,7 @@ def _explained(
                 SpanContribution(tagged.text[start:end], start, end, sum(word.contribution for word in contributions)),
             ),
             whole_text=0.0,
+            all_tokens=question.all_tokens,
         )
         about = _about_tags(made, tagged.tags[place], encoder_is_told=model.shape_vectors is not None)
         found[place] = replace(made, not_explained=(*about, *limits(made)))

@@ -6,12 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from splade.config.schema import ExperimentConfig
-from splade.data import TextDataset
 from splade.device import resolve_device
 from splade.evaluation.names import measure_names, strongest_words
 from splade.evaluation.names_bag import BagOfWords, NoWords
-from splade.evaluation.names_model import NamedModel
-from splade.models.lexical_sae import LexicalSAE
 from splade.models.persistence import from_pretrained
 from splade.pipelines.inputs import draw, load_data, model_folder, require_same_experiment, require_same_labels
 from splade.pipelines.scoring import require_same_rows
@@ -55,10 +52,11 @@ def run_names(
     seed: int | None = None,
     device: str = "auto",
     on_step: OnStep = silent,
+    all_tokens: bool = False,
 ) -> dict[str, Any]:
     """Name scores of a seed's model, by default the first's, beside those of a bag of words, written beside the model.
 
-    With them go the strongest words of each class, if any are wanted.
+    With them go the strongest words of each class, if any are wanted; word pieces and symbols with `all_tokens` only.
     """
     seed = config.evaluation.seeds[0] if seed is None else seed
     dataset = load_data(config, seed)
@@ -69,7 +67,11 @@ def run_names(
     require_same_rows(own.parent, dataset)
     bag = BagOfWords(dataset.train.texts, dataset.train.labels)
     corpus = dataset.train.texts
-    strongest = _strongest(model, dataset, words, seed, on_step) if words else {}
+    strongest = {}
+    if words:
+        read = draw(dataset.test, READ_AT_MOST, seed)
+        found = strongest_words(model, read.texts, read.labels, words, on_step, all_tokens=all_tokens)
+        strongest = {dataset.label_names[label]: [asdict(word) for word in own] for label, own in found.items()}
     results = {
         "model": measure_names(model, dataset.test.texts, corpus, seed, texts, on_step).as_dict(),
         "bag of words": measure_names(bag, dataset.test.texts, corpus, seed, texts, on_step).as_dict(),
@@ -78,14 +80,6 @@ def run_names(
     }
     write_json(own.parent / NAMES, results)
     return results
-
-
-def _strongest(
-    model: LexicalSAE | NamedModel, dataset: TextDataset, words: int, seed: int, on_step: OnStep
-) -> dict[str, list[dict[str, Any]]]:
-    read = draw(dataset.test, READ_AT_MOST, seed)
-    found = strongest_words(model, read.texts, read.labels, words, on_step)
-    return {dataset.label_names[label]: [asdict(word) for word in own] for label, own in found.items()}
 
 
 def read_names(path: Path, texts: int) -> dict[str, Any] | None:

@@ -9,7 +9,8 @@ from rich.text import Text
 
 from splade.report.by_width import ByWidth
 from splade.report.explanation_terminal import AGAINST, FOR
-from splade.report.lexicon_terminal import CLEAR, UNCLEAR, Data, reach
+from splade.report.lexicon_terminal import CLEAR, UNCLEAR, Data, add_pieces, reach
+from splade.report.pieces import pieces_name
 from splade.report.printable import shown
 from splade.report.terminal import figures_table
 
@@ -55,6 +56,7 @@ def _change_table(own: Data, width: int) -> Table:
             table.add_row(*cells[: len(table.columns)])
     if not table.row_count:
         table.add_row(Text("no word changed", style="yellow"))
+    add_pieces(table, own["pieces"])
     return table
 
 
@@ -65,6 +67,9 @@ def _flip_panel(flip: Data, top: int = 5) -> Panel:
         words.add_row(Text(shown(word["name"])), f"{word['before']:+.2f} → {word['after']:+.2f}")
     rest = flip["other_words"] + sum(word["difference"] for word in flip["words"][top:])
     words.add_row(Text("other words", style="dim"), f"{rest:+.2f}")
+    if flip["pieces"] is not None:
+        unnamed = flip["pieces"]
+        words.add_row(Text(pieces_name(unnamed["count"]), style="dim"), f"{unnamed['contribution']:+.2f}")
     words.add_row(Text("bias", style="dim"), f"{flip['bias']:+.2f}")
     change = f"{flip['margin_before']:+.2f} → {flip['margin_after']:+.2f}"
     words.add_row(Text("margin of the new label", style="bold"), change)

@@ -4,7 +4,7 @@ from typing import Any
 
 from splade.explanation import Explanation
 from splade.report.explanation_html import highlighted_pieces
-from splade.report.explanation_steps import question, remainder
+from splade.report.explanation_steps import listing, question
 from splade.report.picture import Picture
 from splade.report.removal import changes_decision, told_of_decision
 from splade.report.waterfall import waterfall
@@ -15,7 +15,8 @@ TINTS = 5
 
 def explained_text(why: Explanation, top: int) -> dict[str, Any]:
     """The text in pieces with their shades, its `top` words, the sums of the others, and the waterfall."""
-    named, rest = why.words[:top], remainder(why, top)
+    listed = listing(why, top)
+    named, rest = listed.words, listed.rest
     steps = [f"{word.word} {word.contribution:+.2f}" for word in named] + [f"{s.name} {s.amount:+.2f}" for s in rest]
     told = f"{', '.join(steps)}; together {why.explained:+.2f}"
     return {
@@ -24,6 +25,7 @@ def explained_text(why: Explanation, top: int) -> dict[str, Any]:
         "pieces": [(text, span, tint(share)) for text, span, share in highlighted_pieces(why)],
         "words": named,
         "rest": rest,
+        "is_bias_alone": listed.is_bias_alone,
         "waterfall": Picture("What adds up to the decision", waterfall(why, top), told),
         "has_places": any(word.is_expansion is not None for word in named),
         "has_effects": any(word.without is not None for word in named),

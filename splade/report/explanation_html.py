@@ -6,7 +6,7 @@ dark themes.
 """
 
 from splade.explanation import Explanation, SpanContribution
-from splade.report.explanation_steps import question, remainder
+from splade.report.explanation_steps import listing, question
 from splade.report.html_templates import templates
 from splade.report.removal import changes_decision
 
@@ -16,8 +16,8 @@ FOR, AGAINST = "51, 102, 204", "217, 72, 15"
 
 def explanation_html(explanation: Explanation, top: int = 12) -> str:
     """The label, the text with its words tinted by score, and the table of words that sum to the decision."""
-    words = explanation.words[:top]
-    longest = max((abs(word.contribution) for word in words), default=0.0) or 1.0
+    listed = listing(explanation, top)
+    longest = max((abs(word.contribution) for word in listed.words), default=0.0) or 1.0
     return (
         templates()
         .get_template("explanation.html.j2")
@@ -25,11 +25,11 @@ def explanation_html(explanation: Explanation, top: int = 12) -> str:
             why=explanation,
             question=question(explanation),
             pieces=highlighted_pieces(explanation),
-            words=words,
-            rest=remainder(explanation, top),
+            words=listed.words,
+            rest=listed.rest,
             longest=longest,
-            has_places=any(word.is_expansion is not None for word in words),
-            has_effects=any(word.without is not None for word in words),
+            has_places=any(word.is_expansion is not None for word in listed.words),
+            has_effects=any(word.without is not None for word in listed.words),
             colour=lambda amount: FOR if amount > 0 else AGAINST,
             changes_decision=changes_decision,
         )

@@ -1,9 +1,13 @@
-"""From nothing to the decision in a few steps: the rows that tables and waterfalls share."""
+"""From nothing to the decision in a few steps: the rows that tables and waterfalls share.
+
+Every view of an explanation takes its words from `listing`, so that all of them name the same ones.
+"""
 
 from dataclasses import dataclass
 
-from splade.explanation import Explanation
+from splade.explanation import Explanation, WordContribution
 from splade.report.limits import REMAINDERS
+from splade.report.pieces import pieces_name
 
 METHODS = {
     "dla": "what each word adds to the logit here",
@@ -21,16 +25,35 @@ class Sum:
     amount: float
 
 
-def remainder(explanation: Explanation, top: int) -> list[Sum]:
-    """What comes after the `top` words: the others by side, and the bias."""
+@dataclass(frozen=True)
+class Listing:
+    """What a view shows of an explanation; contributions and amounts sum to what is explained."""
+
+    words: tuple[WordContribution, ...]
+    """The strongest, by name."""
+    rest: tuple[Sum, ...]
+    """The other words by side, word pieces and symbols unless all tokens are listed, and the bias."""
+    is_bias_alone: bool
+    """Whether nothing at all is active."""
+
+
+def listing(explanation: Explanation, top: int) -> Listing:
+    """The `top` words of an explanation and the sums of everything else."""
+    listed = explanation.listed()
+    pieces = [Sum(pieces_name(listed.pieces.count), listed.pieces.contribution)] if listed.pieces else []
+    bias = Sum(REMAINDERS[listed.method], listed.bias)
+    is_bias_alone = not listed.words and not pieces
+    return Listing(listed.words[:top], (*_other_words(listed, top), *pieces, bias), is_bias_alone)
+
+
+def _other_words(explanation: Explanation, top: int) -> list[Sum]:
     rest = [word.contribution for word in explanation.words[top:]]
     sides = {"for": [v for v in rest if v > 0], "against": [v for v in rest if v <= 0]}
-    others = [
+    return [
         Sum(f"{len(values)} other word{'s'[: len(values) > 1]} {side}", sum(values))
         for side, values in sides.items()
         if values
     ]
-    return [*others, Sum(REMAINDERS[explanation.method], explanation.bias)]
 
 
 def question(explanation: Explanation) -> str:

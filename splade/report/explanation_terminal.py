@@ -7,7 +7,7 @@ from rich.text import Text
 
 from splade.explanation import Explanation, SpanContribution, WordContribution
 from splade.report.by_width import ByWidth
-from splade.report.explanation_steps import question, remainder
+from splade.report.explanation_steps import listing, question
 from splade.report.printable import shown
 from splade.report.removal import changes_decision, effect
 
@@ -32,7 +32,7 @@ def explanation_panel(explanation: Explanation, top: int = 8, labelled: str | No
         parts.append(Text(f"numbers speak {shown(question(explanation))}", style="yellow"))
     if explanation.spans:
         parts.append(_strongest_spans(explanation.spans))
-    if not explanation.words:
+    if listing(explanation, top).is_bias_alone:
         parts.append(Text("no word is active: this is the bias alone", style="yellow"))
     parts.append(ByWidth(lambda width: words_table(explanation, top, width)))
     parts += [Text(shown(line), style="dim") for line in explanation.not_explained]
@@ -64,7 +64,8 @@ def _strongest_spans(spans: tuple[SpanContribution, ...]) -> Text:
 
 def words_table(explanation: Explanation, top: int, width: int) -> Table:
     """The strongest words, the others by side, the bias, and the sum that is the decision."""
-    named = explanation.words[:top]
+    listed = listing(explanation, top)
+    named = listed.words
     has_places = width >= ROOM_FOR_PLACES and any(word.is_expansion is not None for word in named)
     has_effects = any(word.without is not None for word in named)
     bar_width = min(BAR_WIDTH, width - OTHER_COLUMNS)
@@ -85,7 +86,7 @@ def words_table(explanation: Explanation, top: int, width: int) -> Table:
         cells += [_read_from(explanation.text, word)] if has_places else []
         cells += [_without(explanation, word)] if has_effects else []
         table.add_row(*cells)
-    for row in remainder(explanation, top):
+    for row in listed.rest:
         table.add_row(Text(row.name, style="dim"), f"{row.amount:+.2f}")
     table.add_row(Text("sum", style="bold"), Text(f"{explanation.explained:+.2f}", style="bold"))
     return table

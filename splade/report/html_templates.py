@@ -7,6 +7,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from splade.report.explanation_steps import METHODS
+from splade.report.pieces import pieces_name
 from splade.report.removal import effect
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -24,7 +25,7 @@ def templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"signed": _signed, "effect": effect, "method": METHODS.__getitem__}
+    environment.filters |= {"signed": _signed, "effect": effect, "method": METHODS.__getitem__, "pieces": pieces_name}
     return environment
 
 

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from splade.report.by_width import ByWidth
 from splade.report.explanation_terminal import AGAINST, FOR
+from splade.report.pieces import pieces_name
 from splade.report.printable import shown
 from splade.report.terminal import figures_table
 
@@ -55,7 +56,14 @@ def _class_table(own: Data, weights: Mapping[str, Data], width: int) -> Table:
             table.add_row(*islice(cells, len(table.columns)))
     if not table.row_count:
         table.add_row(Text("no word speaks for or against it", style="yellow"))
+    add_pieces(table, own["pieces"])
     return table
+
+
+def add_pieces(table: Table, pieces: Data | None) -> None:
+    """A last row for word pieces and symbols, if there are any that the table leaves out."""
+    if pieces is not None:
+        table.add_row(Text(pieces_name(pieces["count"]), style="dim"), Text(f"{pieces['contribution']:+.3f}", "dim"))
 
 
 def _word_cells(word: Data, weight: Data | None, style: str) -> Iterator[Text]:

@@ -5,6 +5,7 @@ from rich.panel import Panel
 from rich.text import Text
 
 from splade.explanation import Reasons, WordSet
+from splade.report.pieces import pieces_name
 from splade.report.printable import shown
 
 
@@ -30,7 +31,7 @@ def _flip(reasons: Reasons) -> Text:
         f"Without {_counted(len(found.words), 'word')} it is ",
         (shown(str(found.label)), "bold"),
         ": ",
-        _listed(found.words),
+        _listed(reasons, found),
         f"\n  {_proof(found)}",
     )
 
@@ -43,7 +44,7 @@ def _enough(reasons: Reasons) -> Text:
         return Text(f"With no word at all it is {shown(reasons.label)} too: the biases are enough.")
     return Text.assemble(
         f"{_counted(len(found.words), 'word')} alone {'is' if len(found.words) == 1 else 'are'} enough for it: ",
-        _listed(found.words),
+        _listed(reasons, found),
         f"\n  {_proof(found)}",
     )
 
@@ -54,8 +55,9 @@ def _proof(found: WordSet) -> str:
     return f"The search was stopped. Fewer than {_counted(found.at_least, 'word')} cannot do it: proved."
 
 
-def _listed(words: tuple[str, ...]) -> tuple[str, str]:
-    return shown(", ".join(words)), "bold"
+def _listed(reasons: Reasons, found: WordSet) -> tuple[str, str]:
+    words, unnamed = reasons.listed(found)
+    return shown(", ".join([*words, *([pieces_name(unnamed)] if unnamed else [])])), "bold"
 
 
 def _counted(count: int, noun: str) -> str:

@@ -1,6 +1,7 @@
 """Where removing a word does something else than the word says: the few rows of a table that deserve a mark."""
 
 from splade.explanation import Explanation, WordContribution
+from splade.report.pieces import pieces_name
 
 MARK = "*"
 SHARE, LEAST = 0.1, 0.01
@@ -33,9 +34,12 @@ def changes_decision(word: WordContribution, explanation: Explanation) -> bool:
 
 def told_of_decision(explanation: Explanation) -> str:
     """Whether the decision hangs on a single word, in a sentence; nothing where that was not asked for."""
-    if all(word.label_without is None for word in explanation.words):
+    listed = explanation.listed()
+    unnamed = listed.pieces.label_changes if listed.pieces else None
+    if unnamed is None and all(word.label_without is None for word in listed.words):
         return ""
-    changed = [word.word for word in explanation.words if changes_decision(word, explanation)]
+    changed = [word.word for word in listed.words if changes_decision(word, explanation)]
+    changed += [f"any of {pieces_name(unnamed)}"] if unnamed else []
     if not changed:
         return "No single removal changes the decision."
     return f"The removal of one word alone changes the decision: {', '.join(changed)}."

@@ -74,6 +74,7 @@ def study_html(title: str, results: Data, files: StudyFiles = StudyFiles()) -> s
         picture=picture,
         groups=_group_rows(results["methods"]),
         suspects=results["suspects"],
+        unlisted=results.get("suspect_pieces", 0),  # older studies lack it
         files=files,
         limits=LIMITS,
     )

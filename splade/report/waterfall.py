@@ -1,7 +1,7 @@
 """A waterfall: word after word, each bar begins where the one before ended, and the last is the decision."""
 
 from splade.explanation import Explanation
-from splade.report.explanation_steps import Sum, question, remainder
+from splade.report.explanation_steps import Sum, listing, question
 from splade.report.printable import shown
 from splade.report.svg import COLOURS, STYLE, xml_text
 
@@ -31,8 +31,8 @@ def waterfall(explanation: Explanation, top: int = 12) -> Svg:
 
     Bars that go up are filled and bars that go down are outlines, so nothing hangs on colour.
     """
-    words = [Sum(word.word, word.contribution) for word in explanation.words[:top]]
-    steps = [*words, *remainder(explanation, top)]
+    listed = listing(explanation, top)
+    steps = [*(Sum(word.word, word.contribution) for word in listed.words), *listed.rest]
     levels = [0.0]
     for step in steps:
         levels.append(levels[-1] + step.amount)

@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -14,6 +15,15 @@ USER_ERRORS = (ValueError, OSError, RuntimeError, FloatingPointError, MemoryErro
 """What a person can put right: shown as a sentence. Anything else is our mistake and keeps its traceback."""
 INTERRUPTED = 130
 """Exit code of a run that somebody stopped, as shells have it."""
+
+
+AllTokens = Annotated[
+    bool,
+    typer.Option(
+        "--all-tokens",
+        help="Name tokens that are no whole words too (##ing, punctuation, numbers); by default one row sums them.",
+    ),
+]
 
 
 @contextmanager

@@ -4,7 +4,6 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
@@ -12,7 +11,7 @@ import typer
 from rich.console import Console
 
 from splade.files import require_writable_target
-from splade.scripts.console import console
+from splade.scripts.console import AllTokens, console
 from splade.scripts.corpus import SkipBadRows, tell_beside
 from splade.scripts.given_texts import read_texts
 from splade.scripts.report import write_explanations
@@ -50,6 +49,7 @@ def explain(
     method: Method = "dla",
     top: Top = 8,
     windows: Annotated[bool, typer.Option(help="Read long texts whole, in windows with a decision each.")] = False,
+    all_tokens: AllTokens = False,
     as_json: AsJson = False,
     html: Annotated[Path | None, typer.Option(help="Write a page to look at instead of printing.")] = None,
 ) -> None:
@@ -77,7 +77,7 @@ def explain(
     loaded = _loaded(model)
     from splade import inference
 
-    asked = {"target": target, "contrast": contrast, "method": method}
+    asked = {"target": target, "contrast": contrast, "method": method, "all_tokens": all_tokens}
     if html is not None:
         found = _watched(inference.explain_stream(loaded, given, **asked), len(given))
         typer.echo(f"written to {write_explanations(found, html, str(file or 'the command line'))}")
@@ -97,6 +97,7 @@ def why_not(
     label: Annotated[str, typer.Argument(help="The label that the text did not get.")],
     method: Method = "dla",
     top: Top = 8,
+    all_tokens: AllTokens = False,
     as_json: AsJson = False,
 ) -> None:
     """Show which words speak for the label that a text got, and not for another.
@@ -106,7 +107,7 @@ def why_not(
     loaded = _loaded(model)
     from splade import inference
 
-    explanation = inference.explain(loaded, text, contrast=label, method=method)
+    explanation = inference.explain(loaded, text, contrast=label, method=method, all_tokens=all_tokens)
     if explanation.label == label:
         others = ", ".join(repr(name) for name, _ in explanation.probabilities if name != label)
         raise ValueError(f"this text does get the label {label!r}; ask why not {others}")
@@ -118,6 +119,7 @@ def flip(
     text: Text,
     to: Annotated[str | None, typer.Option(help="The label to change to; by default any other.")] = None,
     seconds: Annotated[float, typer.Option(help="Time for each of the two searches.", min=0.1)] = 10.0,
+    all_tokens: AllTokens = False,
     as_json: AsJson = False,
 ) -> None:
     """Find the fewest words whose removal changes the decision, and the fewest that are enough for it, with proof.
@@ -134,9 +136,9 @@ def flip(
 
     with Console(stderr=True).status("looking for the fewest words"):
         # Only the clock stops the search: the number of sets is no limit that a person would set.
-        found = inference.find_reasons(loaded, text, to, max_nodes=10**9, seconds=seconds)
+        found = inference.find_reasons(loaded, text, to, max_nodes=10**9, seconds=seconds, all_tokens=all_tokens)
     if as_json:
-        typer.echo(json.dumps(asdict(found)))
+        typer.echo(json.dumps(found.as_dict()))
     else:
         console.print(reasons_panel(found))
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from splade.scripts.console import console, run_command
+from splade.scripts.console import AllTokens, console, run_command
 from splade.scripts.corpus import (
     Columns,
     File,
@@ -35,6 +35,7 @@ def lexicon(
     label_column: LabelColumn = None,
     skip_bad_rows: SkipBadRows = False,
     labelled: Labelled = False,
+    all_tokens: AllTokens = False,
     as_json: AsJson = False,
 ) -> None:
     """Show which words speak for and against each class over a corpus, or all about one word.
@@ -56,9 +57,9 @@ def lexicon(
     with progress_beside() as bars:
         if pages:
             collect(loaded, corpus.texts, pages, corpus.labels, on_step=bars)
-            found: dict[str, Any] = {"pages": [page.page().as_dict() for page in pages]}
+            found: dict[str, Any] = {"pages": [page.page(all_tokens=all_tokens).as_dict() for page in pages]}
         else:
-            found = survey(loaded, corpus.texts, corpus.labels, top=top, on_step=bars).as_dict()
+            found = survey(loaded, corpus.texts, corpus.labels, top=top, all_tokens=all_tokens, on_step=bars).as_dict()
     if chosen is not None and not pages:
         found["lexicon"]["classes"] = [own for own in found["lexicon"]["classes"] if own["label"] in chosen]
         found["weights"] = {name: words for name, words in found["weights"].items() if name in chosen}
@@ -81,6 +82,7 @@ def diff(
     label_column: LabelColumn = None,
     skip_bad_rows: SkipBadRows = False,
     labelled: Labelled = False,
+    all_tokens: AllTokens = False,
     as_json: AsJson = False,
 ) -> None:
     """Show what the second model does differently: words gained and lost, decisions flipped, and the words behind them.
@@ -94,7 +96,8 @@ def diff(
     old, new = from_pretrained(before), from_pretrained(after)
     corpus = load_corpus(old, file, data, Columns(text_column, label_column, labelled, skip_bad_rows))
     with progress_beside() as bars:
-        found = diff_models(old, new, corpus.texts, corpus.labels, top=top, max_flips=top, on_step=bars).as_dict()
+        shown = {"top": top, "max_flips": top, "all_tokens": all_tokens}
+        found = diff_models(old, new, corpus.texts, corpus.labels, **shown, on_step=bars).as_dict()
     if as_json:
         typer.echo(json.dumps(found, indent=2))
     else:

@@ -30,16 +30,19 @@ from splade.progress import OnStep, silent
 from splade.runs import Watchers, fit, run_seeds
 from splade.scripts.ner_documents import load_documents
 from splade.scripts.ner_evaluation import evaluate_taggers
-from splade.scripts.ner_report import TWIN, folder_of_run, load_sentences, write_tagging_report
+from splade.scripts.ner_report import (
+    LEXICON_SENTENCES,
+    TWIN,
+    folder_of_run,
+    load_sentences,
+    write_tagging_report,
+)
 from splade.training.dense_tagger import dense_tagger_twin
 from splade.training.fine_tuning import DENSE_RATES
 from splade.training.run_folder import BASELINES, EVALUATION, MODEL, RunFolder, write_json
 from splade.training.stopping import EpochScores
 from splade.training.tagging import positions
 from splade.training.tasks import BothTasks, Task
-
-LEXICON_SENTENCES = 1000
-"""Test sentences that lexicons are made from."""
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from splade.config.schema import ExperimentConfig
 from splade.data import TaggedDataset, TaggedSplit, load_tagged_dataset
 from splade.data.tagged_sentence import TaggedSentence
 from splade.data.tagging import parse_tag
+from splade.evaluation.ner_lexicon import entity_lexicons
 from splade.files import write_text
 from splade.inference.tag_explaining import explain_tags
 from splade.inference.tagging import tag
@@ -28,6 +30,8 @@ from splade.training.run_folder import BASELINES, CONFIG, EVALUATION, MODEL, REP
 
 TWIN = "dense twin"
 EXAMPLES = 12
+LEXICON_SENTENCES = 1000
+"""Test sentences that lexicons are made from."""
 LOOKED_AT = 400
 """Test sentences among which examples are looked for."""
 Sentence = str | Sequence[str]
@@ -61,7 +65,12 @@ def is_tagging_run(run: Path) -> bool:
 
 
 def write_tagging_report(
-    run: Path, out: Path | None = None, sentences: int = EXAMPLES, on_step: OnStep = silent
+    run: Path,
+    out: Path | None = None,
+    sentences: int = EXAMPLES,
+    on_step: OnStep = silent,
+    *,
+    all_tokens: bool = False,
 ) -> tuple[Path, Sequence[str]]:
     """Write the page of a finished tagging run, by default into its folder; where it is, and what it could not show.
 
@@ -69,14 +78,15 @@ def write_tagging_report(
     """
     files = RunFiles(run)
     results, config = _results(files), load_config(run / CONFIG)
-    shown, notes = _shown_sentences(files, config, sentences, on_step)
+    found = _model_and_data(files, config)
+    shown, notes = _shown_sentences(*found, sentences, on_step, all_tokens=all_tokens) if found else ([], ())
     page = tagging_page(
         f"{results['experiment_name']}: names in text",
         shown,
         types_of(results["tags"]),
         notes=notes,
         test=results["test"],
-        lexicons=results["lexicons"],
+        lexicons=_lexicons(results, found, on_step, all_tokens=all_tokens),
         compared=files.read(run / BASELINES, _twin, "`lexical-sae ner --dense` measures the dense twin") or (),
         run=RunParts(
             about=files.about(),
@@ -99,11 +109,13 @@ def write_sentences(
     found: Sequence[TaggedSentence],
     path: Path,
     on_step: OnStep = silent,
+    *,
+    all_tokens: bool = False,
 ) -> Path:
     """Write a page of tagged sentences with the reasons of their entities; the first 500 are shown."""
     shown = []
     for text, sentence in list(zip(given, found, strict=True))[:SHOWN_AT_MOST]:
-        shown.append(_shown(model, text, sentence))
+        shown.append(_shown(model, text, sentence, all_tokens=all_tokens))
         on_step(Step("explaining", len(shown), min(len(found), SHOWN_AT_MOST)))
     more = len(found) - len(shown)
     notes = [f"{more} more texts were tagged; --json and --conll write them all."] if more else []
@@ -111,9 +123,14 @@ def write_sentences(
 
 
 def _shown(
-    model: LexicalSAE, text: Sentence, sentence: TaggedSentence, gold: TaggedSentence | None = None
+    model: LexicalSAE,
+    text: Sentence,
+    sentence: TaggedSentence,
+    gold: TaggedSentence | None = None,
+    *,
+    all_tokens: bool,
 ) -> ShownSentence:
-    reasons = explain_tags(model, text, [entity.start for entity in sentence.entities])
+    reasons = explain_tags(model, text, [entity.start for entity in sentence.entities], all_tokens=all_tokens)
     return ShownSentence(sentence, reasons, gold)
 
 
@@ -142,10 +159,8 @@ def _twin(text: str) -> list[tuple[str, float]]:
     return [(TWIN, json.loads(text)[TWIN]["f1"])]
 
 
-def _shown_sentences(
-    files: RunFiles, config: ExperimentConfig, wanted: int, on_step: OnStep
-) -> tuple[list[ShownSentence], Sequence[str]]:
-    """Test sentences with their reasons, and notes on the data; none where the model or the data cannot be had."""
+def _model_and_data(files: RunFiles, config: ExperimentConfig) -> tuple[LexicalSAE, TaggedDataset] | None:
+    """The tagger and its data; None where one of them cannot be had."""
     try:
         seed = files.seed()
         dataset = load_sentences(config, config.evaluation.seeds[0] if seed is None else seed)
@@ -154,10 +169,31 @@ def _shown_sentences(
             raise ValueError(f"the data's tags are {', '.join(dataset.tag_names)}, the model's others")
     except (ValueError, OSError, RuntimeError) as error:
         files.missing.append(f"There are no sentences, as the model or its data cannot be had: {error}")
-        return [], ()
+        return None
+    return model, dataset
+
+
+def _lexicons(
+    results: dict[str, Any], found: tuple[LexicalSAE, TaggedDataset] | None, on_step: OnStep, *, all_tokens: bool
+) -> list[dict[str, Any]]:
+    """The words of each type as the run left them; made again where that has other words than are asked for."""
+    # Older runs list pieces among the words, and have no sum of them.
+    is_asked_for = not all_tokens and all("pieces" in own for own in results["lexicons"])
+    if is_asked_for or found is None:
+        return results["lexicons"]
+    model, dataset = found
+    sentences = dataset.test.tokens[:LEXICON_SENTENCES]
+    return [asdict(own) for own in entity_lexicons(model, sentences, all_tokens=all_tokens, on_step=on_step)]
+
+
+def _shown_sentences(
+    model: LexicalSAE, dataset: TaggedDataset, wanted: int, on_step: OnStep, *, all_tokens: bool
+) -> tuple[list[ShownSentence], Sequence[str]]:
+    """Test sentences with their reasons, and notes on the data."""
     chosen = _examples(model, dataset.test, wanted, on_step)
     half = "Sentences below are from the test split; half of them have a mistake, if there are any."
-    return [_shown(model, gold.words, said, gold) for said, gold in chosen], (*dataset.notes, half)
+    shown = [_shown(model, gold.words, said, gold, all_tokens=all_tokens) for said, gold in chosen]
+    return shown, (*dataset.notes, half)
 
 
 def _examples(

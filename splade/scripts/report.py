@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from splade.scripts.console import console, run_command
+from splade.scripts.console import AllTokens, console, run_command
 
 if TYPE_CHECKING:  # imported late, so that --help does not wait for torch
     from splade.data import TextSplit
@@ -32,6 +32,7 @@ def report(
     run: Annotated[Path, typer.Argument(help="Folder of a run.")],
     out: Annotated[Path | None, typer.Option(help="File to write; by default report.html in the folder.")] = None,
     texts: Annotated[int, typer.Option(help="Test texts to explain, half of them wrong decisions.", min=0)] = 8,
+    all_tokens: AllTokens = False,
 ) -> None:
     """Write a run's report as one HTML file: figures, curves, words of each class, texts explained, settings.
 
@@ -44,14 +45,19 @@ def report(
     from splade.report.progress import ProgressBars
 
     with ProgressBars(Console(stderr=True)) as bars:
-        written, missing = write_report(run, out, texts, bars)
+        written, missing = write_report(run, out, texts, bars, all_tokens=all_tokens)
     for line in missing:
         console.print(Text(shown(line), style="dim"))
     console.print(Text(shown(f"written to {written}"), style="dim"), soft_wrap=True)
 
 
 def write_report(
-    run: Path, out: Path | None = None, texts: int = 8, on_step: "OnStep | None" = None
+    run: Path,
+    out: Path | None = None,
+    texts: int = 8,
+    on_step: "OnStep | None" = None,
+    *,
+    all_tokens: bool = False,
 ) -> tuple[Path, "Sequence[str]"]:
     """Write a run's page, by default into its folder; where it is, and what it could not show, in sentences."""
     from splade.files import require_writable_target, write_text
@@ -63,9 +69,9 @@ def write_report(
     if out is not None:
         require_writable_target(out, reads=[run / name for name in (CONFIG, ENVIRONMENT, HISTORY, RESULTS, *MEASURED)])
     if is_tagging_run(run):
-        return write_tagging_report(run, out, texts, on_step or silent)
+        return write_tagging_report(run, out, texts, on_step or silent, all_tokens=all_tokens)
     place = out or run / REPORT
-    page = run_page(run, place, texts, on_step or silent)
+    page = run_page(run, place, texts, on_step or silent, all_tokens=all_tokens)
     return write_text(place, page_html(page)), page.missing
 
 
@@ -88,7 +94,7 @@ def write_explanations(explanations: Iterable["Explanation"], out: Path, source:
     return write_text(out, page_html(Page(title, source, examples=shown, missing=left_out)))
 
 
-def run_page(folder: Path, place: Path, texts: int, on_step: "OnStep") -> "Page":
+def run_page(folder: Path, place: Path, texts: int, on_step: "OnStep", *, all_tokens: bool = False) -> "Page":
     """What there is to show of a run on a page at `place`. A folder without settings is no run, and refused."""
     from splade.report.page import Page
     from splade.scripts.report_files import RunFiles
@@ -110,7 +116,7 @@ def run_page(folder: Path, place: Path, texts: int, on_step: "OnStep") -> "Page"
         figures=(*results[1:], *files.names(), *files.baselines()),
         evaluation=files.evaluation(),
         curves=files.curves(),
-        **_read_by_model(files, texts, on_step),
+        **_read_by_model(files, texts, on_step, all_tokens=all_tokens),
         frontier=files.frontier(),
         explainers=files.explainers(),
         studies=files.studies(place),
@@ -128,7 +134,7 @@ def _several_seeds(files: "RunFiles") -> str:
     )
 
 
-def _read_by_model(files: "RunFiles", texts: int, on_step: "OnStep") -> dict[str, Any]:
+def _read_by_model(files: "RunFiles", texts: int, on_step: "OnStep", *, all_tokens: bool) -> dict[str, Any]:
     """The words of each class and some texts explained; nothing where the model or its data cannot be had."""
     from splade.config.load import load_config
     from splade.evaluation.survey import survey
@@ -151,11 +157,12 @@ def _read_by_model(files: "RunFiles", texts: int, on_step: "OnStep") -> dict[str
     corpus = dataset.test.take(spread_rows(len(dataset.test), READ_AT_MOST))
     if len(corpus) < len(dataset.test):
         files.missing.append(f"The words of each class are those of {len(corpus)} of {len(dataset.test)} test texts.")
-    lexicon = survey(model, corpus.texts, list(corpus.labels), on_step=on_step).as_dict()["lexicon"]
-    return {"lexicon": lexicon, "examples": _examples(model, corpus, texts)}
+    found = survey(model, corpus.texts, list(corpus.labels), all_tokens=all_tokens, on_step=on_step)
+    examples = _examples(model, corpus, texts, all_tokens=all_tokens)
+    return {"lexicon": found.as_dict()["lexicon"], "examples": examples}
 
 
-def _examples(model: "LexicalSAE", corpus: "TextSplit", wanted: int) -> "list[Example]":
+def _examples(model: "LexicalSAE", corpus: "TextSplit", wanted: int, *, all_tokens: bool) -> "list[Example]":
     from splade.inference import explain, predict
     from splade.inference.labels import labels_of
     from splade.report.page import Example
@@ -165,7 +172,7 @@ def _examples(model: "LexicalSAE", corpus: "TextSplit", wanted: int) -> "list[Ex
     # Labels first: an explanation takes far longer, and few are shown.
     are_wrong = [label != true for label, true in zip(predict(model, looked_at.texts), labelled, strict=True)]
     rows = choose_rows(are_wrong, wanted)
-    explained = explain(model, [looked_at.texts[row] for row in rows])
+    explained = explain(model, [looked_at.texts[row] for row in rows], all_tokens=all_tokens)
     return [Example(why, labelled[row]) for why, row in zip(explained, rows, strict=True)]
 
 

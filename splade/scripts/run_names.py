@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from splade.scripts.console import console, run_command
+from splade.scripts.console import AllTokens, console, run_command
 
 
 def names(
@@ -14,6 +14,7 @@ def names(
     out: Annotated[Path | None, typer.Option(help="Folder of the run; by default the experiment's output_dir.")] = None,
     texts: Annotated[int, typer.Option(help="Test texts to try the edits on.", min=1)] = 200,
     words: Annotated[int, typer.Option(help="Strongest words to print per class.", min=1)] = 20,
+    all_tokens: AllTokens = False,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
 ) -> None:
     """Test whether dimensions mean their names: delete or swap a word, and see whether its dimension follows.
@@ -32,7 +33,7 @@ def names(
     if out is not None:
         settings = settings.model_copy(update={"output_dir": str(out)})
     with ProgressBars(console) as bars:
-        found = run_names(settings, texts=texts, words=words, device=device, on_step=bars)
+        found = run_names(settings, texts=texts, words=words, device=device, on_step=bars, all_tokens=all_tokens)
     for title in ("model", "bag of words"):
         console.print(figures_table(*name_figures(title, found[title])))
     console.print(strongest_words_table(found["strongest_words"]))

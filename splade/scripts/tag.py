@@ -2,16 +2,15 @@
 
 import json
 from contextlib import nullcontext
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, NamedTuple, cast
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
 from splade.files import require_writable_target
-from splade.scripts.console import console, run_command
+from splade.scripts.console import AllTokens, console, run_command
 from splade.scripts.corpus import progress_beside
 
 if TYPE_CHECKING:  # imported late, so that --help does not wait for torch
@@ -39,6 +38,7 @@ def tag(
     ] = None,
     to: Annotated[str | None, typer.Option(help="With --flip: this other tag; by default any.")] = None,
     seconds: Annotated[float, typer.Option(help="With --flip: time for each of the two searches.", min=0.1)] = 10.0,
+    all_tokens: AllTokens = False,
     topk: Annotated[int | None, typer.Option(help="Let each position use only its k strongest words.", min=1)] = None,
     conll: Annotated[
         str | None, typer.Option(help="Print words and tags in columns, in the scheme IOB1, IOB2 or BIOES.")
@@ -73,7 +73,7 @@ def tag(
     with progress_beside() if len(given) > FEW else nullcontext() as bars:
         on_step = bars or silent
         found = tag_texts(loaded, given, on_step=on_step)
-        page = None if html is None else write_sentences(loaded, given, found, html, on_step)
+        page = None if html is None else write_sentences(loaded, given, found, html, on_step, all_tokens=all_tokens)
     if page is not None:
         typer.echo(f"written to {page}")
     elif conll is not None:
@@ -85,10 +85,11 @@ def tag(
         _print_coloured(loaded, found)
     if why is not None:
         number, word = _place(found, why)
-        _explain(loaded, given[number], word, (contrast, method, top), as_json=as_json)
+        asked = _Asked(contrast, method, top, all_tokens)
+        _explain(loaded, given[number], word, asked, as_json=as_json)
     if flip is not None:
         number, word = _place(found, flip)
-        _find_flip(loaded, given[number], word, (to, seconds), as_json=as_json)
+        _find_flip(loaded, given[number], word, (to, seconds, all_tokens), as_json=as_json)
 
 
 def _loaded(folder: Path, topk: int | None) -> "LexicalSAE":
@@ -137,19 +138,21 @@ def _place(found: "Sequence[TaggedSentence]", word: str) -> tuple[int, int]:
     return number, find_word(found[number], word)
 
 
-def _explain(
-    model: "LexicalSAE",
-    text: "str | Sequence[str]",
-    word: int,
-    asked: tuple[str | None, str, int],
-    *,
-    as_json: bool,
-) -> None:
+class _Asked(NamedTuple):
+    """How the tag of a word is to be explained."""
+
+    contrast: str | None
+    method: str
+    top: int
+    all_tokens: bool
+
+
+def _explain(model: "LexicalSAE", text: "str | Sequence[str]", word: int, asked: _Asked, *, as_json: bool) -> None:
     from splade.inference.tag_explaining import explain_tags
     from splade.report.explanation_terminal import explanation_panel
 
-    contrast, method, top = asked
-    (explanation,) = explain_tags(model, text, [word], contrast=contrast, method=method)
+    contrast, method, top, all_tokens = asked
+    (explanation,) = explain_tags(model, text, [word], contrast=contrast, method=method, all_tokens=all_tokens)
     if as_json:
         typer.echo(explanation.to_json())
     else:
@@ -157,20 +160,21 @@ def _explain(
 
 
 def _find_flip(
-    model: "LexicalSAE", text: "str | Sequence[str]", word: int, asked: tuple[str | None, float], *, as_json: bool
+    model: "LexicalSAE", text: "str | Sequence[str]", word: int, asked: tuple[str | None, float, bool], *, as_json: bool
 ) -> None:
     from splade.inference.reasons import find_reasons
     from splade.inference.tagging import untagged_sentence
     from splade.report.printable import shown
     from splade.report.reasons_terminal import reasons_panel
 
-    to, seconds = asked
+    to, seconds, all_tokens = asked
     with Console(stderr=True).status("looking for the fewest words"):
         # Only the clock stops the search: the number of sets is no limit that a person would set.
-        found = find_reasons(model, text, to, max_nodes=10**9, seconds=seconds, word=word)
+        limits = {"max_nodes": 10**9, "seconds": seconds}
+        found = find_reasons(model, text, to, **limits, word=word, all_tokens=all_tokens)
     written = untagged_sentence(text).words[word]
     if as_json:
-        typer.echo(json.dumps({"word": written, **asdict(found)}))
+        typer.echo(json.dumps({"word": written, **found.as_dict()}))
     else:
         console.print(Text(f"{shown(written)}, word {word} of the text, by itself:", style="dim"))
         console.print(reasons_panel(found))

@@ -93,6 +93,9 @@ def study_removal(
         asked = train.asked(), test.asked()
         leakage = measure_leakage(*asked, edits, most_texts=plan.probe_texts, seed=plan.seed, on_step=on_step)
     edits = {BEFORE: ZeroWords(frozenset()), **edits}
+    listed = model.dimensions.clean_mask
+    # What is removed is always named.
+    shown = [word for word in suspects if listed[word.dimension] or word.dimension in words]
     results = {
         "concept": plan.concept,
         "positive": list(plan.positive),
@@ -100,7 +103,8 @@ def study_removal(
         "texts": {"train": len(train.split), "validation": len(validation.split), "test": len(test.split)},
         "words": model.dimensions.names(words),
         "words_given": bool(plan.words),
-        "suspects": [word.as_dict() for word in suspects],
+        "suspects": [word.as_dict() for word in shown],
+        "suspect_pieces": len(suspects) - len(shown),
         "methods": method_figures(model, test, positive, edits, leakage, plan, on_step),
         "others": {
             other.name: method_figures(model, split, positive, edits, None, plan, on_step)

@@ -52,7 +52,8 @@ def readings_of(model):
 def test_the_diff_says_what_reading_text_by_text_says(before, second, has_labels, request):
     second = request.getfixturevalue(second)
     gold = [row % 3 for row in range(len(TEXTS))]
-    found = diff_models(before, second, TEXTS, gold if has_labels else None, top=999, batch_size=3, min_count=2)
+    asked = {"top": 999, "batch_size": 3, "min_count": 2, "all_tokens": True}
+    found = diff_models(before, second, TEXTS, gold if has_labels else None, **asked)
     old, new = readings_of(before), readings_of(second)
     classes = [LABELS[label] for label in gold] if has_labels else [label for label, _ in old]
     for own in found.classes:
@@ -92,17 +93,20 @@ def test_the_diff_says_what_reading_text_by_text_says(before, second, has_labels
 
 @pytest.mark.parametrize("second", ["after", "other_vocabulary"])
 @pytest.mark.parametrize("top", [1, 999])
-def test_the_words_of_a_flip_and_the_bias_sum_to_the_change_of_margin(before, second, top, request):
+@pytest.mark.parametrize("all_tokens", [False, True])
+def test_the_words_of_a_flip_and_the_bias_sum_to_the_change_of_margin(before, second, top, all_tokens, request):
     second = request.getfixturevalue(second)
-    found = diff_models(before, second, TEXTS, top=top)
+    found = diff_models(before, second, TEXTS, top=top, all_tokens=all_tokens)
     assert found.flipped
+    assert any(flip.pieces for flip in found.flips) != all_tokens
     old, new = readings_of(before), readings_of(second)
     for flip in found.flips:
         assert flip.text == TEXTS[flip.row]
         assert (flip.before, flip.after) == (old[flip.row][0], new[flip.row][0])
         assert found.flips_between[flip.before][flip.after] > 0
         assert flip.margin_before <= 0 <= flip.margin_after
-        total = sum(word.difference for word in flip.words) + flip.other_words + flip.bias
+        pieces = flip.pieces.contribution if flip.pieces else 0.0
+        total = sum(word.difference for word in flip.words) + flip.other_words + pieces + flip.bias
         assert total == pytest.approx(flip.margin_after - flip.margin_before, abs=1e-4)
         values = [word.difference for word in flip.words]
         assert values == sorted(values, reverse=True)

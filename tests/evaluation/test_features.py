@@ -114,3 +114,17 @@ def test_unknown_tokens_are_triggers_and_special_ones_the_whole_text(model):
     collector = FeatureCollector(model, 6)
     ids = [model.tokenizer.cls_token_id, model.tokenizer.unk_token_id, 9]
     assert [collector._trigger(ids, position) for position in (0, 1, 2, -1)] == [None, ids[1], 9, None]
+
+
+def test_triggers_that_are_no_words_are_summed_unless_all_are_asked_for(model):
+    found = False
+    for dimension in range(len(tiny.SPECIALS), len(model.dimensions)):
+        collector = FeatureCollector(model, dimension)
+        collect(model, TEXTS, [collector], batch_size=8)
+        listed, every = (collector.page(99, all_tokens=all_tokens).triggers for all_tokens in (False, True))
+        noise = [trigger for trigger in every if trigger.token[:1] != "(" and not trigger.token[:1].isalpha()]
+        kept = [trigger for trigger in every if trigger not in noise]
+        assert list(listed[: len(kept)]) == kept
+        assert [trigger.count for trigger in listed[len(kept) :]] == [sum(t.count for t in noise)][: len(noise)]
+        found |= bool(noise)
+    assert found

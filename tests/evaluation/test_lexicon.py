@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from splade.evaluation.intervals import mean_and_interval
-from splade.evaluation.lexicon import LexiconCollector, strongest_first
+from splade.evaluation.lexicon import LexiconCollector, PieceSum, strongest_first
 from tests.evaluation.corpora import centred_weights, random_head, read_batch, relu_head
 from tests.strategies import sparse_vectors
 
@@ -89,3 +89,19 @@ def test_the_mean_of_one_text_has_no_interval():
 def test_of_equal_words_the_first_comes_first():
     assert strongest_first(torch.tensor([1.0, 2, 0, 2, -1]), 9) == [1, 3, 0]
     assert strongest_first(torch.tensor([1.0, 2, 0, 2, -1]), 1) == [1]
+
+
+def test_what_is_not_listed_is_summed():
+    vectors = torch.tensor([[1.0, 2, 0, 1], [0, 2, 0, 1]], dtype=torch.float64)
+    head = relu_head(torch.eye(4).tolist(), [[3, -1, 5, 2], [0, 0, 0, 0]])
+    listed = torch.tensor([False, True, False, True])
+    whole, short = (
+        lexicon_of([read_batch(head, vectors, [0, 0])], ("x", "y"), 4, top=9, listed=mask).classes[0]
+        for mask in (None, listed)
+    )
+    assert [word.name for word in whole.speaks_for] == ["word0", "word3"]
+    assert whole.pieces is None
+    assert [word.name for word in short.speaks_for] == ["word3"]
+    assert [word.name for word in short.speaks_against] == ["word1"]
+    # Word 0 says 1.5 for x above the mean of both classes, in one of two texts; word 2 is never active.
+    assert short.pieces == PieceSum(1, 0.75)

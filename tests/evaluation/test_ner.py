@@ -84,7 +84,9 @@ def test_a_lexicon_is_the_mean_of_what_words_say_where_a_type_is_predicted():
         kind = names[int(predicted)][2:]
         positions[kind] = positions.get(kind, 0) + 1
         sums[kind] = sums.get(kind, 0) + attribute_centred(state, predicted)[0].double()
-    lexicons = {lexicon.type: lexicon for lexicon in entity_lexicons(model, SENTENCES, top=5, batch_size=3)}
+    lexicons = {
+        lexicon.type: lexicon for lexicon in entity_lexicons(model, SENTENCES, top=5, batch_size=3, all_tokens=True)
+    }
     assert set(lexicons) == {"LOC", "PER"}
     for kind, lexicon in lexicons.items():
         assert lexicon.positions == positions.get(kind, 0)
@@ -97,3 +99,16 @@ def test_a_lexicon_is_the_mean_of_what_words_say_where_a_type_is_predicted():
         )
         assert all(0 < word.active <= 1 for word in lexicon.words)
     assert any(lexicon.words for lexicon in lexicons.values())
+
+
+def test_a_lexicon_names_whole_words_and_shapes_and_sums_the_rest():
+    model = tagger()
+    listed, every = (
+        entity_lexicons(model, SENTENCES, top=10_000, all_tokens=all_tokens) for all_tokens in (False, True)
+    )
+    assert any("##" in word.word for own in every for word in own.words)
+    assert any(own.pieces for own in listed)
+    for own, whole in zip(listed, every, strict=True):
+        kept = [word for word in whole.words if word.word[:1].isalpha()]
+        assert list(own.words) == kept
+        assert whole.pieces is None

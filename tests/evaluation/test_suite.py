@@ -21,6 +21,7 @@ from splade.evaluation.separation import SeparationCollector
 from splade.evaluation.suite import EvaluationSettings, evaluate
 from splade.evaluation.text_sample import TextSampler
 from splade.evaluation.verification import VerificationCollector
+from splade.intervene import with_closed
 from splade.report.evaluation_terminal import evaluation_view
 from tests import tiny
 from tests.evaluation.corpora import TEXTS, random_head
@@ -162,3 +163,9 @@ def test_memory_does_not_grow_with_the_corpus():
 
     for before, after in zip(sizes(1), sizes(4), strict=True):
         assert after < 1.05 * before + 200
+
+
+def test_a_probe_on_a_word_piece_does_not_name_it(model):
+    words = model.dimensions.clean_mask
+    found = evaluate(with_closed(model, words), TextSplit(SPLIT.texts[:40], SPLIT.labels[:40]), SETTINGS)
+    assert {one.word for one in found.probes.classes} == {"1 piece or symbol"}

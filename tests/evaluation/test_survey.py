@@ -39,3 +39,11 @@ def test_a_head_without_regions_has_a_lexicon_but_no_atlas():
     found = survey(tiny.model(ModelConfig(gate="drelu", head="bcos")), TEXTS)
     assert found.atlas is None
     assert any(own.speaks_for for own in found.lexicon.classes)
+
+
+def test_the_strongest_words_of_names_are_whole_words_unless_all_are_asked_for():
+    for all_tokens in (False, True):
+        found = strongest_words(tiny.model(), TEXTS, LABELS, 10_000, all_tokens=all_tokens)
+        names = [word.name for words in found.values() for word in words]
+        assert any(not name[:1].isalpha() for name in names) == all_tokens
+        assert any(name[:1].isalpha() for name in names)

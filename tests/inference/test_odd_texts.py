@@ -58,7 +58,7 @@ def test_places_and_words_each_sum_to_the_decision(model, method):
         assert all(why.text[span.start : span.end] == span.text for span in why.spans), name
         places = [(span.start, span.end) for span in why.spans]
         assert places == sorted(set(places)), name
-        assert Explanation.from_json(why.to_json()) == Explanation(**vars(why)), name
+        assert Explanation.from_json(why.to_json()) == Explanation(**vars(why.listed())), name
 
 
 def test_predictions_and_short_forms_agree_with_explanations(model):

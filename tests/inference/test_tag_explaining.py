@@ -63,7 +63,7 @@ def test_what_is_said_sums_to_the_difference_of_two_tags(model, method):
 
 def test_without_it_is_what_removing_the_dimension_does(model):
     (why,) = explain_tags(model, TEXT, [1], target="B-PER", contrast="O")
-    assert {word.kind for word in why.words} == {"word", "shape"}
+    assert {word.kind for word in why.words} == {"word", "shape", "piece"}
     rows = words_of(model, [tag(model, TEXT).words])
     (read,) = read_words(model, [tag(model, TEXT).words], rows, only={(0, 1)})
     dense = read.state.code.dense().double()
@@ -90,7 +90,7 @@ def test_an_explanation_says_that_shapes_are_no_words(model):
     for model, word in ((told, 0), (told, 1), (nothing_shown, 0)):
         assert any(TOLD in line for line in explain_tags(model, ["Bank", "film"], [word])[0].not_explained)
     assert {w.word: w.is_expansion for w in why.words}.get("bank", False) is False
-    assert Explanation.from_json(why.to_json()) == Explanation(**vars(why))
+    assert Explanation.from_json(why.to_json()) == Explanation(**vars(why.listed()))
     json.loads(why.to_json())
 
 

@@ -1,11 +1,13 @@
 import builtins
 import re
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
 
 from splade.report.explanation_html import explanation_html
+from splade.report.explanation_steps import listing
 from splade.report.limits import limits
 from splade.report.waterfall import NAMES, WIDTH, waterfall
 from tests.report.explanations import CONTROLS, HIDDEN, NASTY, explanation, named_explanation, word
@@ -173,3 +175,19 @@ def test_words_that_can_open_nothing_are_named_once_and_not_all():
     assert '"w4" and 2 more, and' in many
     assert "w5" not in many
     assert not any("cuts up" in line for line in limits(explanation()))
+
+
+def test_pieces_alone_are_a_row_and_not_the_bias_alone():
+    pieces = tuple(replace(word(i), kind="piece") for i in range(3))
+    why = explanation(words=pieces)
+    for shown in (why, why.listed()):
+        assert listing(shown, 8).words == ()
+        assert not listing(shown, 8).is_bias_alone
+        assert "3 pieces and symbols" in str(shown)
+        assert "no word is active" not in str(shown)
+        assert "3 pieces and symbols" in shown._repr_html_()
+        assert bars(shown.plot()) == bars(shown.listed().plot())
+    assert listing(explanation(words=()), 8).is_bias_alone
+    named = listing(replace(why, all_tokens=True), 8)
+    assert named.words == pieces
+    assert [row.name for row in named.rest] == ["bias at this input"]

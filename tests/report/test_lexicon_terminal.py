@@ -25,7 +25,8 @@ def word(name, contribution, **changes):
 
 def survey(name="good", label="positive"):
     own = {"label": label, "texts": 20, "speaks_for": [word(name, 0.5)], "speaks_against": [word("bad", -0.75)]}
-    empty = {"label": "negative", "texts": 0, "speaks_for": [], "speaks_against": []}
+    own["pieces"] = {"count": 3, "contribution": 0.1875}
+    empty = {"label": "negative", "texts": 0, "speaks_for": [], "speaks_against": [], "pieces": None}
     group = {"texts": 19, "share": 0.95, "regions": 7, "decisions": {label: 19}, "agreement": 0.875, "margin_r2": 0.5}
     group["words"] = {label: [{"name": name, "weight": 0.25, "contribution": 0.1, "count": 3}], "negative": []}
     return {
@@ -53,8 +54,8 @@ def diff(name="good", label="positive", text="a text"):
     change = {"name": name, "before": 0.125, "after": 0.5, "difference": 0.375, "low": 0.25, "high": 0.5, "count": 17}
     flip_words = [{"name": name, "before": -1.0, "after": 2.0, "difference": 3.0}] * 7
     flip = {"text": text, "row": 0, "before": "negative", "after": label, "margin_before": -1.0, "margin_after": 1.5}
-    flip |= {"words": flip_words, "other_words": -20.0, "bias": 1.5}
-    own = {"label": label, "texts": 20, "gained": [{**change, "is_clear": True}], "lost": []}
+    flip |= {"words": flip_words, "other_words": -21.0, "pieces": {"count": 2, "contribution": 1.0}, "bias": 1.5}
+    own = {"label": label, "texts": 20, "gained": [{**change, "is_clear": True}], "lost": [], "pieces": None}
     return {
         "texts": 40, "only_before": 0, "only_after": 3, "classes": [own], "flipped": 1,
         "flips_between": {"negative": {label: 1}}, "flips": [flip],
@@ -68,6 +69,7 @@ def test_a_survey_shows_lexicon_weights_steadiness_and_regions():
         "positive: 20 texts", "good", "+0.500", "0.125", "25%", "1.50", "+0.250", "0.062", "99%", "bad", "-0.750",
         "no word speaks for or against it", "12 words", "93.8%", "–",
         "3 always on, 4 always off", "sample of 20 of 40 texts", "cover 95%", "98.5%", "87.5%", "0.50", "good +0.25",
+        "3 pieces and symbols", "+0.188",
     ):  # fmt: skip
         assert expected in output
     assert styled(32, "+0.500", output)
@@ -132,8 +134,8 @@ def test_a_diff_shows_changes_and_flips_that_add_up():
     output = rendered(diff_view(diff()))
     for expected in (
         "of 40 texts", "only the second 3", "75.0%", "before 50.0%; 11 fixed, 1 broken", "from negative to positive",
-        "+0.125", "+0.500", "+0.375", "17", "negative → positive", "-1.00 → +2.00", "-14.00", "+1.50",
-        "-1.00 → +1.50",
+        "+0.125", "+0.500", "+0.375", "17", "negative → positive", "-1.00 → +2.00", "-15.00", "+1.50",
+        "2 pieces and symbols", "+1.00", "-1.00 → +1.50",
     ):  # fmt: skip
         assert expected in output
     assert output.count("-1.00 → +2.00") == 5

@@ -191,7 +191,10 @@ def test_right_and_wrong_decisions_are_told_apart(labelled, told):
 def test_words_of_a_class_are_shown_with_intervals():
     words = [lexicon_word("warm", 0.5, is_rare=True), lexicon_word("dull", 0.2, low=None, high=None)]
     own = {"label": "positive", "texts": 7, "speaks_for": words, "speaks_against": []}
-    told = Read(page_html(Page("t", lexicon={"texts": 9, "classes": [own]}))).told
+    pieces = {"count": 3, "contribution": -0.125}
+    classes = [{**own, "pieces": pieces}, {**own, "label": "negative", "pieces": None}]
+    told = Read(page_html(Page("t", lexicon={"texts": 9, "classes": classes}))).told
+    assert told.count("3 pieces and symbols that are no words: -0.125 together") == 1
     assert "warm (rare) +0.500 +0.400 to +0.600 25.0%" in told
     assert "dull +0.200 – 25.0%" in told
     assert "speak against it no word" in told

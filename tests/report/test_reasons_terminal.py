@@ -50,3 +50,9 @@ def test_only_what_is_proved_is_claimed(output, said):
 
 def test_a_stopped_search_claims_no_minimum():
     assert "No smaller set" not in told(STOPPED)
+
+
+def test_pieces_of_a_set_are_counted_unless_all_tokens_are_asked_for():
+    some = WordSet(("warm", "##ual", "."), "negative", 3, True, False, ("##ual", "."))
+    assert "Without 3 words it is negative: warm, 2 pieces and symbols" in told(some)
+    assert "Without 3 words it is negative: warm, ##ual, ." in told(some, all_tokens=True)

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from splade.report.removal import effect, is_marked, told_of_decision
@@ -40,3 +42,12 @@ def test_whether_a_decision_hangs_on_one_word_is_said_of_all_words():
     assert told_of_decision(explanation(words=tuple(many))).endswith("changes the decision: word17.")
     assert told_of_decision(explanation(words=(word(0, label_without=None),))) == ""
     assert told_of_decision(explanation(words=())) == ""
+
+
+def test_pieces_that_a_decision_hangs_on_are_counted_not_named():
+    piece = replace(word(1, "##ual", label_without="negative"), kind="piece")
+    why = explanation(words=(word(0), piece))
+    assert told_of_decision(why).endswith("changes the decision: any of 1 piece or symbol.")
+    assert told_of_decision(why.listed()) == told_of_decision(why)
+    assert told_of_decision(replace(why, all_tokens=True)).endswith("changes the decision: ##ual.")
+    assert told_of_decision(explanation(words=(replace(word(0), kind="piece"),))).startswith("No single removal")

@@ -86,3 +86,8 @@ def test_the_terminal_shows_every_set():
     assert "planted (test)" in shown
     assert "zeroing" in shown
     assert "\x1b[31m" not in shown
+
+
+def test_suspects_that_are_no_words_are_counted():
+    assert "pieces and symbols" not in study_html("a study", RESULTS)
+    assert "and 2 pieces and symbols that are no words" in study_html("a study", {**RESULTS, "suspect_pieces": 2})

@@ -53,6 +53,9 @@ def settings(place, out, **model):
     )
 
 
+OLD_PIECE = {"word": "##ual", "kind": "word", "contribution": 0.5, "active": 0.5}
+
+
 @pytest.fixture(scope="module")
 def finished(place):
     config = settings(place, place / "run")
@@ -330,3 +333,21 @@ def test_tag_refuses_what_does_not_fit(saved, how, message):
 def test_the_saved_tagger_has_only_tags(finished):
     config, _ = finished
     assert set(from_pretrained(place_of(config) / "model").labels) == {TAG}
+
+
+def test_a_report_names_whole_words_and_with_all_tokens_everything(finished, tmp_path):
+    config, results = finished
+    model = from_pretrained(place_of(config) / "model")
+    run = tmp_path / "run"
+    shutil.copytree(place_of(config), run)
+    # As a run of before pieces were summed: they stand among the words.
+    old = {**results, "lexicons": [{"type": "ORG", "positions": 9, "words": [OLD_PIECE]}]}
+    (run / "results.json").write_text(json.dumps(old))
+    assert model.dimensions.clean_mask.sum() < len(model.dimensions)
+    default = write_report(run)[0].read_text()
+    every = write_report(run, tmp_path / "every.html", all_tokens=True)[0].read_text()
+    assert "<td>##ual</td>" not in default + every
+    assert not re.search("<td[^>]*>(##|[.,!?]<)", default)
+    assert re.search("<td[^>]*>(##|[.,!?]<)", every)
+    assert re.search(r"\d+ pieces? (and|or) symbols?", default)
+    assert not re.search(r"\d+ pieces? (and|or) symbols?", every)

@@ -308,3 +308,13 @@ def test_names_settings_and_errors_of_a_run_stay_text(bare):
     assert "<img src=x" not in page
     assert page.count("{{7*7}}") >= 10
     assert "cannot be had" in page
+
+
+def test_a_report_names_whole_words_unless_all_tokens_are_asked_for(finished):
+    for all_tokens in (False, True):
+        run(finished, "--texts", 4, *(["--all-tokens"] if all_tokens else []))
+        page = (finished / "report.html").read_text()
+        listed = re.findall(r'<td class="word" dir="auto">([^<]*?) ?<', page)
+        assert listed
+        assert any(not name[:1].isalpha() for name in listed) == all_tokens
+        assert ("that are no words" in page) != all_tokens

@@ -63,6 +63,8 @@ def test_every_removal_is_measured_by_every_measure_on_every_set(out):
     assert set(results["closed_with"]["zeroing"]) < set(results["closed_with"]["closure"])
     assert not set(results["closed_with"]["random words"]) & set(results["words"])
     assert {word["group"] for word in results["suspects"]} == {"film"}
+    assert all(word["name"][:1].isalpha() for word in results["suspects"])
+    assert results["suspect_pieces"] > 0
 
 
 def test_leace_takes_the_concept_out_and_not_the_label(out):

@@ -8,7 +8,7 @@ from pydantic import Field, field_validator
 from torch import Tensor, nn
 
 from splade.part import PartConfig
-from splade.vocab import Dimension, Vocabulary
+from splade.vocab import Dimension, Kind, Vocabulary
 
 
 class VirtualExpander(nn.Module):
@@ -46,7 +46,8 @@ class VirtualExpander(nn.Module):
                     "give ids of its own tokenizer"
                 )
             senses = range(1, self.num_senses)
-            return [Dimension(f"{vocabulary.names[i]}@sense{m}", "sense") for i in self.token_ids for m in senses]
+            kind: dict[int, Kind] = {i: "sense" if vocabulary.clean_mask[i] else "piece" for i in self.token_ids}
+            return [Dimension(f"{vocabulary.names[i]}@sense{m}", kind[i]) for i in self.token_ids for m in senses]
 
     def __init__(self, config: Config, width: int) -> None:
         super().__init__()
