@@ -68,7 +68,7 @@ def test_strings_from_outside_are_escaped_and_links_lead_to_the_files():
     assert "\x1b" not in page
     assert 'href="certificate.json"' in page
     assert "too few texts" in page
-    assert "href" not in study_html("x", {**RESULTS, "ceilings": None})
+    assert "href" not in study_html("x", RESULTS)
 
 
 def test_the_plot_is_well_formed_and_tells_itself():
