@@ -27,7 +27,7 @@ def bundled_encoder(monkeypatch, cache):
 
 
 def hub_model(monkeypatch, cache):
-    """A tiny ModernBERT in a hub cache of its own, as a download of the real one would lie there. The hub is offline."""
+    """A tiny ModernBERT in a hub cache, as a download of the real one would lie there. The hub itself is offline."""
     folder = cache / f"models--{HUB_MODEL.replace('/', '--')}"
     snapshot = folder / "snapshots" / ("0" * 40)
     tiny.masked_lm("modernbert").save_pretrained(snapshot)
