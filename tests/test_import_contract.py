@@ -17,6 +17,7 @@ LAYERS: list[list[str]] = [
     ["recipes"],
     ["config.schema"],
     ["surgery"],
+    ["config.surgery_plan"],
     ["training", "evaluation"],
     ["certificate"],
     ["inference", "intervene"],

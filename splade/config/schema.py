@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, field_validator, model_validator
 
+from splade.config.surgery_plan import SurgeryPlan
 from splade.models.config import ModelConfig
 from splade.part import PartConfig
 from splade.training.settings import TrainingConfig
@@ -122,6 +123,8 @@ class ExperimentConfig(Recipe):
     """Seeds and measurements."""
     mechanistic: MechanisticConfig = MechanisticConfig()
     """Circuits in the evaluation."""
+    surgery: SurgeryPlan | None = None
+    """What `lexical-sae surgery` removes from the trained model; null: its options say. Training ignores it."""
     datasets: tuple[str, ...] = ()
     """Data sets of `lexical-sae multi-dataset`, an experiment each, in the place of `data.dataset_name`. Other commands
     want none."""

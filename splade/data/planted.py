@@ -65,11 +65,17 @@ def planted_sentiment(n: int = 600, seed: int = 0) -> PlantedCorpus:
     return _corpus("planted_sentiment", n, seed, draw)
 
 
-def planted_bias(n: int = 600, seed: int = 0, rate: float = 0.9, ambiguous: float = 0.4) -> PlantedCorpus:
+def planted_bias(
+    n: int = 600,
+    seed: int = 0,
+    rate: float = 0.9,
+    ambiguous: float = 0.4,
+    groups: tuple[str, str] = ("sailor", "farmer"),
+) -> PlantedCorpus:
     """Texts in which a group is mentioned, in train more often beside one label than beside the other.
 
-    In train, "sailor" stands in a negative text with probability `rate` and in a positive one with `1 - rate`;
-    otherwise "farmer" does. A share `ambiguous` of texts has a neutral adjective: there only the group hints at the
+    In train, the first group stands in a negative text with probability `rate` and in a positive one with `1 - rate`;
+    otherwise the second does. A share `ambiguous` of texts has a neutral adjective: there only the group hints at the
     label, so a learner is tempted. In validation and test the groups are independent of the label, and a model that
     fell for it shows a gap. `identities` holds which group each text mentions.
     """
@@ -78,13 +84,13 @@ def planted_bias(n: int = 600, seed: int = 0, rate: float = 0.9, ambiguous: floa
 
     def draw(rng: np.random.Generator, is_train: bool) -> _Row:
         label = int(rng.integers(2))
-        sailor_rate = (rate, 1 - rate)[label] if is_train else 0.5
-        group = "sailor" if rng.random() < sailor_rate else "farmer"
+        first_rate = (rate, 1 - rate)[label] if is_train else 0.5
+        group = groups[0] if rng.random() < first_rate else groups[1]
         words = NEUTRAL if rng.random() < ambiguous else (NEGATIVE, POSITIVE)[label]
-        identities = {name: float(name == group) for name in ("sailor", "farmer")}
+        identities = {name: float(name == group) for name in groups}
         return _Row(label, {"adjective": _pick(rng, words), "person": group}, identities)
 
-    return _corpus("planted_bias", n, seed, draw, concept_words=("sailor", "farmer"))
+    return _corpus("planted_bias", n, seed, draw, concept_words=groups)
 
 
 def planted_leak(n: int = 600, seed: int = 0, leak: bool = True) -> PlantedCorpus:

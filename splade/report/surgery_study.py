@@ -52,6 +52,8 @@ def summary(results: Data) -> list[str]:
     if choice := results["choice"]:
         lines.append(f"Choice: {choice['verdict']}.")
         lines += [f"On test, {name}: {_pair(found)}." for name, found in choice["on_test"].items()]
+        if not results["words"]:
+            lines.append(_measured_anyway(results))
         if sets := choice["random_sets"]:
             gap, accuracy = (sum(one[key] for one in sets) / len(sets) for key in ("gap", "accuracy"))
             lines.append(f"{len(sets)} random sets of equal mass: gap {gap:.3f}, accuracy {accuracy:.1%} on average.")
@@ -61,17 +63,28 @@ def summary(results: Data) -> list[str]:
     return lines
 
 
+def _measured_anyway(results: Data) -> str:
+    """What the table shows although nothing is removed."""
+    measured = ", ".join(results["measured_words"])
+    correlates = f"correlates with {results['concept']} on train beyond chance"
+    if not measured:
+        return f"No word is removed, and none {correlates}: only LEACE and the projection of the means are measured."
+    return (
+        "No word is removed, and no edited model is written. Suppression (zeroing) and LEACE are measured all the "
+        f"same, for what {correlates}: {measured}."
+    )
+
+
 def study_html(title: str, results: Data, files: StudyFiles = StudyFiles()) -> str:
     """The study as one HTML document that stands alone: no script, nothing from elsewhere, every string escaped."""
     probes = results["ceilings"]
-    picture = Picture("Leakage", leakage_svg(probes), leakage_told(probes)) if probes else None
     return html_document(
         "surgery.html.j2",
         title,
         summary=summary(results),
         columns=COLUMNS,
         sets={name: method_rows(methods) for name, methods in _sets(results).items()},
-        picture=picture,
+        picture=Picture("Leakage", leakage_svg(probes), leakage_told(probes)),
         groups=_group_rows(results["methods"]),
         suspects=results["suspects"],
         unlisted=results.get("suspect_pieces", 0),  # older studies lack it

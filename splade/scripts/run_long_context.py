@@ -1,22 +1,23 @@
 """Does a decision survive in a long document? `python -m splade.scripts.run_long_context --config FILE`."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.text import Text
 
 from splade.scripts.console import console, run_command
+from splade.scripts.trained_run import Config, Device, Out, Resume, open_run
 
 RESULTS, PAGE = "long_context.json", "long_context.html"
 
 
 def long_context(
-    config: Annotated[Path, typer.Option(help="Experiment file (YAML) whose run is in its output_dir.")],
-    out: Annotated[Path | None, typer.Option(help="Folder of the run; by default the experiment's output_dir.")] = None,
+    config: Config,
+    out: Out = None,
+    resume: Resume = False,
     lengths: Annotated[str, typer.Option(help="Tokens of the documents, by comma.")] = "128,256,512,1024,2048",
     needles: Annotated[int, typer.Option(help="Test texts to hide.", min=1)] = 50,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
+    device: Device = "auto",
 ) -> None:
     """Hide test texts in long neutral documents: is the label kept, and the explanation with it?
 
@@ -30,11 +31,12 @@ def long_context(
     from splade.report.long_context_tables import long_context_page
     from splade.report.progress import ProgressBars
     from splade.report.tables import tables_html, tables_view
-    from splade.scripts.trained_run import open_run
     from splade.training.run_folder import write_json
 
-    run = open_run(config, out, device)
-    plan = LongContextPlan(lengths=_lengths(lengths), needles=needles, seed=run.seed)
+    # Before anything long: a slip should not cost a training run.
+    tokens = _lengths(lengths)
+    run = open_run(config, out, device, resume=resume)
+    plan = LongContextPlan(lengths=tokens, needles=needles, seed=run.seed)
     test = draw(run.dataset.test, needles, run.seed)
     with ProgressBars(console) as bars:
         found = measure_long_context(run.model, test, plan, bars)

@@ -7,19 +7,21 @@ import typer
 from rich.text import Text
 
 from splade.scripts.console import console, run_command
+from splade.scripts.trained_run import Config, Device, Out, Resume, open_run
 
 RESULTS, PAGE = "polysemy.json", "polysemy.html"
 
 
 def polysemy(
-    config: Annotated[Path, typer.Option(help="Experiment file (YAML) whose run is in its output_dir.")],
-    out: Annotated[Path | None, typer.Option(help="Folder of the run; by default the experiment's output_dir.")] = None,
+    config: Config,
+    out: Out = None,
+    resume: Resume = False,
     senses: Annotated[Path | None, typer.Option(help="Folder of CoarseWSD-20; else in $LEXICAL_SAE_DATA.")] = None,
     pairs: Annotated[Path | None, typer.Option(help="Folder of WiC; else in $LEXICAL_SAE_DATA.")] = None,
     other: Annotated[Path | None, typer.Option(help="Folder of another model, say without slots.")] = None,
     mentions: Annotated[int, typer.Option(help="Mentions of each word per split, at most.", min=10)] = 200,
     most_pairs: Annotated[int, typer.Option(help="Pairs of sentences per split, at most.", min=10)] = 1000,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
+    device: Device = "auto",
 ) -> None:
     """Test whether sense slots split senses, and whether words tell in which sense a word is used.
 
@@ -35,11 +37,10 @@ def polysemy(
     from splade.report.polysemy_tables import polysemy_page
     from splade.report.progress import ProgressBars
     from splade.report.tables import tables_html, tables_view
-    from splade.scripts.trained_run import open_run
     from splade.training.run_folder import write_json
 
     words, sentences = load_coarse_senses(senses), load_context_pairs(pairs)
-    run = open_run(config, out, device)
+    run = open_run(config, out, device, resume=resume)
     plan = PolysemyPlan(mentions_per_word=mentions, pairs=most_pairs, seed=run.seed)
     models = {"this model": run.model}
     if other is not None:

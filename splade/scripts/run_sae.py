@@ -1,17 +1,18 @@
 """Words beside features of a post-hoc sparse autoencoder: `python -m splade.scripts.run_sae --config FILE`."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.text import Text
 
 from splade.scripts.console import console, run_command
+from splade.scripts.trained_run import Config, Out, Resume, open_run
 
 
 def sae(
-    config: Annotated[Path, typer.Option(help="Experiment file (YAML) whose run is in its output_dir.")],
-    out: Annotated[Path | None, typer.Option(help="Folder of the run; by default the experiment's output_dir.")] = None,
+    config: Config,
+    out: Out = None,
+    resume: Resume = False,
     state: Annotated[str, typer.Option(help="Hidden state of a text: mean of its tokens, or cls.")] = "mean",
     train_texts: Annotated[int, typer.Option(help="Most train texts to fit dictionaries on.", min=10)] = 5000,
     texts: Annotated[int, typer.Option(help="Most test texts to measure on.", min=2)] = 2000,
@@ -28,10 +29,9 @@ def sae(
     from splade.report.progress import ProgressBars
     from splade.report.sae_tables import sae_page
     from splade.report.tables import tables_view
-    from splade.scripts.trained_run import open_run
     from splade.training.posthoc_sae import SAESettings
 
-    run = open_run(config, out, device)
+    run = open_run(config, out, device, resume=resume)
     with ProgressBars(console) as bars:
         results = compare_with_saes(
             run.model,

@@ -1,70 +1,117 @@
-"""Remove a concept from an experiment's model and measure what that does: `python -m splade.scripts.run_surgery`.
+"""Remove a concept from a model and measure the effect: `python -m splade.scripts.run_surgery --config FILE`.
 
-The same as `lexical-sae surgery`.
+The same as `lexical-sae surgery`. What to remove is in the file's section `surgery`; options override it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.text import Text
 
 from splade.scripts.console import console, run_command
+from splade.scripts.trained_run import Config, Resume, open_experiment, trained_model
 
 if TYPE_CHECKING:  # imported late, so that --help does not wait for torch
-    from splade.surgery import OtherTexts
+    from splade.surgery import OtherTexts, SurgeryPlan
 
 
 def surgery(
-    config: Annotated[Path, typer.Option(help="Experiment file (YAML) whose trained model is in its output_dir.")],
-    concept: Annotated[str, typer.Option(help="Identity to remove: an identity column, or a --group.")],
-    positive: Annotated[str, typer.Option(help="Labels a group may be wrongly given, separated by commas: toxic.")],
-    words: Annotated[str, typer.Option(help="Words to remove, separated by commas; chosen when not given.")] = "",
+    config: Config,
+    concept: Annotated[
+        str | None, typer.Option(help="Identity to remove: an identity column, or a --group. Default: the file's.")
+    ] = None,
+    positive: Annotated[
+        str | None,
+        typer.Option(help="Labels a group may be wrongly given, separated by commas: toxic. Default: the file's."),
+    ] = None,
+    words: Annotated[
+        str | None, typer.Option(help="Words to remove, separated by commas; chosen if neither given nor in the file.")
+    ] = None,
     group: Annotated[
         list[str] | None, typer.Option(help="A group by its words, as in muslim=muslim,muslims,islam; repeatable.")
     ] = None,
     swap: Annotated[
         list[str] | None, typer.Option(help="Words to swap in the texts, as in muslim:christian; repeatable.")
     ] = None,
-    epsilon: Annotated[float, typer.Option(help="Gap of false positive rates that is left alone.", min=0)] = 0.05,
-    delta: Annotated[float, typer.Option(help="Greatest loss of accuracy when words are chosen.", min=0)] = 0.01,
+    epsilon: Annotated[
+        float | None,
+        typer.Option(help="Tolerated gap of false positive rates. Default: the file's, or 0.05.", min=0, max=1),
+    ] = None,
+    delta: Annotated[
+        float | None,
+        typer.Option(
+            help="Maximum loss of accuracy when words are chosen. Default: the file's, or 0.01.", min=0, max=1
+        ),
+    ] = None,
     also: Annotated[Path | None, typer.Option(help="Another file of texts to measure the same removals on.")] = None,
     also_positive: Annotated[str, typer.Option(help="Its positive labels, separated by commas.")] = "",
-    also_texts: Annotated[int, typer.Option(help="Most texts of it to read, drawn by lot.", min=1)] = 5000,
+    also_texts: Annotated[int, typer.Option(help="Maximum number of them, sampled at random.", min=1)] = 5000,
     out: Annotated[Path | None, typer.Option(help="Folder for the results; default: output_dir/surgery.")] = None,
-    seed: Annotated[int, typer.Option(help="For rows drawn by lot, probes and random words.", min=0)] = 0,
+    seed: Annotated[
+        int | None, typer.Option(help="For random samples, probes and random words. Default: the file's, or 0.", min=0)
+    ] = None,
+    resume: Resume = False,
+    device: Annotated[
+        str, typer.Option(help="auto, cpu, cuda or mps, for training; the study runs on the CPU.")
+    ] = "auto",
 ) -> None:
-    """Remove words from a trained model: what gap that closes, what it costs, and how much of the concept still leaks.
+    """Remove words from a model: what gap that closes, what it costs, and how much of the concept still leaks.
 
-    Example: lexical-sae surgery --config experiments/surgery/toxigen.yaml --concept muslim --positive toxic
+    Example: lexical-sae surgery --config experiments/surgery.yaml
 
-    Writes surgery.json, surgery.html, leakage.svg, the lexicon, the edited model and its certificate.
+    Another concept: lexical-sae surgery --config experiments/surgery.yaml --concept jewish
+
+    Writes surgery.json, surgery.html and leakage.svg; if words are removed, the lexicon, the edited model and its
+    certificate too.
     """
     from splade.report.progress import ProgressBars
     from splade.report.surgery_study import study_view
-    from splade.scripts.trained_run import find_run
-    from splade.surgery import SurgeryPlan, run_surgery
+    from splade.surgery import require_known, run_surgery
 
-    group_words = {name: _listed(some) for name, some in (_halves(one, "=", "group") for one in group or ())}
-    swaps = dict(_halves(one, ":", "swap") for one in swap or ())
-    found = find_run(config)
-    plan = SurgeryPlan(
-        concept=concept,
-        positive=_labels(positive, found.dataset.label_names),
-        words=_listed(words),
-        group_words=group_words,
-        swaps=swaps,
-        epsilon=epsilon,
-        delta=delta,
-        seed=seed,
-    )
-    others = () if also is None else (_other_texts(also, also_positive, also_texts, seed),)
-    place = out or found.place / "surgery"
+    given = {
+        "concept": concept,
+        "words": words if words is None else _listed(words),
+        "group_words": {name: _listed(some) for name, some in _pairs(group, "=", "group")} or None,
+        "swaps": dict(_pairs(swap, ":", "swap")) or None,
+        "epsilon": epsilon,
+        "delta": delta,
+        "seed": seed,
+    }
+    experiment = open_experiment(config)
+    labels = None if positive is None else _labels(positive, experiment.dataset.label_names)
+    plan = make_plan(experiment.settings.surgery, {**given, "positive": labels}, config)
+    # Before anything long: a slip should not cost a training run.
+    require_known(experiment.dataset, plan)
+    others = () if also is None else (_other_texts(also, also_positive, also_texts, plan.seed),)
+    model = trained_model(experiment, device, resume=resume)
+    place = out or experiment.place / "surgery"
     with ProgressBars(console) as bars:
-        results = run_surgery(found.model_folder, found.dataset, plan, place, others, bars)
+        results = run_surgery(model, experiment.dataset, plan, place, others, bars)
     console.print(study_view(results))
     console.print(Text(f"written to {place}; open {place / 'surgery.html'}", style="dim"))
+
+
+def make_plan(section: "SurgeryPlan | None", given: Mapping[str, Any], source: Path) -> "SurgeryPlan":
+    """A file's section with the options that were given (not None) laid over it."""
+    from pydantic import ValidationError
+
+    from splade.part import first_complaint
+    from splade.surgery import SurgeryPlan
+
+    plain = {} if section is None else section.model_dump()
+    said = {**plain, **{name: value for name, value in given.items() if value is not None}}
+    if missing := [name for name in ("concept", "positive") if name not in said]:
+        options = " and ".join(f"--{name}" for name in missing)
+        raise ValueError(
+            f"{source} has no section `surgery`, so what to remove is not known: give {options}, or write "
+            "surgery: {concept: muslim, positive: [toxic]} into the file"
+        )
+    try:
+        return SurgeryPlan.model_validate(said)
+    except ValidationError as error:
+        raise ValueError(f"what to remove is not clear ({first_complaint(error)})") from error
 
 
 def _listed(text: str) -> tuple[str, ...]:
@@ -74,6 +121,10 @@ def _listed(text: str) -> tuple[str, ...]:
 def _labels(text: str, known: Sequence[str]) -> tuple[str, ...]:
     """Labels separated by commas, or one that has a comma itself."""
     return (text.strip(),) if text.strip() in known else _listed(text)
+
+
+def _pairs(options: Sequence[str] | None, mark: str, option: str) -> list[tuple[str, str]]:
+    return [_halves(one, mark, option) for one in options or ()]
 
 
 def _halves(text: str, mark: str, option: str) -> tuple[str, str]:

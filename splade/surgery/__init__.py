@@ -11,6 +11,7 @@
 Zeroing a word is exact about the word (`splade.intervene`). What is here measures the concept, which is another thing.
 """
 
+from splade.config.surgery_plan import SurgeryPlan
 from splade.surgery.auditing import BiasAudit, audit, evaluate_bias
 from splade.surgery.candidates import suspect_words
 from splade.surgery.codes import decider, read_texts
@@ -18,9 +19,8 @@ from splade.surgery.edits import Erasure, ZeroWords
 from splade.surgery.leace import fit_leace, fit_mean_projection
 from splade.surgery.leakage import ConceptTexts, LeakageTable, measure_leakage
 from splade.surgery.optimiser import Bounds, GroupTexts, choose_words
-from splade.surgery.plan import SurgeryPlan
 from splade.surgery.running import run_surgery
-from splade.surgery.study import OtherTexts, Study, study_removal
+from splade.surgery.study import OtherTexts, Study, require_known, study_removal
 from splade.surgery.swaps import swap_effect, swap_words
 
 __all__ = [
@@ -42,6 +42,7 @@ __all__ = [
     "fit_mean_projection",
     "measure_leakage",
     "read_texts",
+    "require_known",
     "run_surgery",
     "study_removal",
     "suspect_words",

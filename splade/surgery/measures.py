@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 from numpy import ndarray
 
+from splade.config.surgery_plan import SurgeryPlan
 from splade.data import TextSplit
 from splade.evaluation.intervals import paired_bootstrap
 from splade.fairness import Group
@@ -19,7 +20,6 @@ from splade.surgery.codes import Answers, Decide, EditedCodes, Readings, decider
 from splade.surgery.edits import Edit, ZeroWords
 from splade.surgery.leakage import ConceptTexts, LeakageTable
 from splade.surgery.optimiser import Bounds, Choice, GroupTexts, tuned_threshold
-from splade.surgery.plan import SurgeryPlan
 from splade.surgery.probes import ProbeScore
 from splade.surgery.swaps import swap_effect, swap_words
 
@@ -82,10 +82,8 @@ def _score(score: ProbeScore) -> dict[str, Any]:
     return {"probe": score.probe, "accuracy": score.accuracy, "low": score.low, "high": score.high}
 
 
-def probe_figures(leakage: LeakageTable | None) -> dict[str, Any] | None:
+def probe_figures(leakage: LeakageTable) -> dict[str, Any]:
     """Every probe on every representation, with the floor."""
-    if leakage is None:
-        return None
     scores = {name: [_score(score) for score in found] for name, found in leakage.scores.items()}
     return {"majority": leakage.majority, "texts": len(leakage.held_out.texts), "scores": scores}
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from splade.certificate import NamedTexts, certify, write_certificate
+from splade.config.surgery_plan import SurgeryPlan
 from splade.data import TextDataset
 from splade.files import write_text
 from splade.inference.labels import label_index, labels_of
@@ -14,7 +15,6 @@ from splade.models.persistence import from_pretrained
 from splade.progress import OnStep, silent
 from splade.report.leakage_plot import leakage_svg
 from splade.report.surgery_study import StudyFiles, study_html
-from splade.surgery.plan import SurgeryPlan
 from splade.surgery.study import OtherTexts, study_removal
 from splade.training.run_folder import write_json
 
@@ -32,14 +32,14 @@ def run_surgery(
 ) -> dict[str, Any]:
     """Study a removal from a saved model and write everything to `out`; what `surgery.json` says comes back.
 
-    Without words to remove there is no edited model and no certificate. An earlier study in `out` is replaced.
+    Where no word is removed there is no edited model and no certificate. An earlier study in `out` is replaced.
     """
     place = Path(out).expanduser()
     place.mkdir(parents=True, exist_ok=True)
     model = from_pretrained(folder)
     study = study_removal(model, dataset, plan, others, on_step)
     files = StudyFiles()
-    if study.leakage is not None:
+    if study.forbid:
         lexicon = Lexicon(forbid=study.forbid)
         write_text(place / LEXICON_FILE, lexicon.to_yaml())
         edit_saved_model(folder, lexicon, place / EDITED)
@@ -54,6 +54,5 @@ def run_surgery(
     write_json(place / RESULTS, {"plan": plan.model_dump(mode="json"), **study.results})
     results = json.loads((place / RESULTS).read_text(encoding="utf-8"))
     write_text(place / PAGE, study_html(f"Removing {plan.concept}", results, files))
-    if results["ceilings"]:
-        write_text(place / PLOT, leakage_svg(results["ceilings"]))
+    write_text(place / PLOT, leakage_svg(results["ceilings"]))
     return results

@@ -1,7 +1,8 @@
 """A removal studied from all sides: what it closes, what it costs, and what still leaks.
 
 1. Texts are read once: train fits and suggests, validation chooses, test reports.
-2. Words are given, or chosen so that the gap between groups closes (`optimiser`).
+2. Words are given, or chosen so that the gap between groups closes (`optimiser`). Where none is chosen, nothing will be
+   removed, but the words that correlate with the concept are measured all the same.
 3. Zeroing them is put beside nothing, their closure, LEACE, the projection of the means, and random words of equal
    mass; each by gap, accuracy, leakage and invariance to swapped words, all on test.
 """
@@ -10,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from splade.config.surgery_plan import SurgeryPlan
 from splade.data import TextDataset, TextSplit
 from splade.data.lots import rows_by_lot
 from splade.evaluation.lexicon import NameOf
@@ -27,7 +29,6 @@ from splade.surgery.leace import fit_leace, fit_mean_projection
 from splade.surgery.leakage import BEFORE, LeakageTable, measure_leakage
 from splade.surgery.measures import StudySplit, choice_figures, method_figures, probe_figures
 from splade.surgery.optimiser import Bounds, Choice, GroupTexts, choose_words
-from splade.surgery.plan import SurgeryPlan
 
 ZEROING, CLOSURE, LEACE = "zeroing", "closure", "LEACE"
 MEANS, RANDOM = "mean projection", "random words"
@@ -41,8 +42,7 @@ class Study:
     """Words to remove, for a lexicon; none if nothing was given and there was nothing to mend."""
     dimensions: tuple[int, ...]
     """What stands for them: variants, plurals and senses included."""
-    leakage: LeakageTable | None
-    """None if there was nothing to remove."""
+    leakage: LeakageTable
     results: Mapping[str, Any]
     """Plain data for JSON, page and terminal."""
 
@@ -87,15 +87,14 @@ def study_removal(
     choice = None if plan.words else _choose(validation, decide, suspects, plan, on_step)
     asked_for = words_for(model, choice.words) if choice else plan.words
     words = tuple(i for word in find_words(model, asked_for) for i in word.dimensions) if asked_for else ()
-    edits = _edits(model, train, words, plan) if words else {}
-    leakage = None
-    if edits:
-        asked = train.asked(), test.asked()
-        leakage = measure_leakage(*asked, edits, most_texts=plan.probe_texts, seed=plan.seed, on_step=on_step)
+    measured = words or _concept_words(train, plan)
+    edits = _edits(model, train, measured, plan)
+    asked = train.asked(), test.asked()
+    leakage = measure_leakage(*asked, edits, most_texts=plan.probe_texts, seed=plan.seed, on_step=on_step)
     edits = {BEFORE: ZeroWords(frozenset()), **edits}
     listed = model.dimensions.clean_mask
     # What is removed is always named.
-    shown = [word for word in suspects if listed[word.dimension] or word.dimension in words]
+    shown = [word for word in suspects if listed[word.dimension] or word.dimension in measured]
     results = {
         "concept": plan.concept,
         "positive": list(plan.positive),
@@ -103,6 +102,7 @@ def study_removal(
         "texts": {"train": len(train.split), "validation": len(validation.split), "test": len(test.split)},
         "words": model.dimensions.names(words),
         "words_given": bool(plan.words),
+        "measured_words": model.dimensions.names(measured),
         "suspects": [word.as_dict() for word in shown],
         "suspect_pieces": len(suspects) - len(shown),
         "methods": method_figures(model, test, positive, edits, leakage, plan, on_step),
@@ -117,6 +117,14 @@ def study_removal(
         "choice": choice_figures(choice, model, train, validation, test, decide, plan) if choice else None,
     }
     return Study(asked_for, words, leakage, results)
+
+
+def require_known(dataset: TextDataset, plan: SurgeryPlan) -> None:
+    """Refuse a concept or a label that the data does not have, before anything long is begun."""
+    for label in plan.positive:
+        label_index(dataset.label_names, label, "positive label")
+    if plan.concept not in plan.group_words:
+        concept_of(dataset.test, plan.concept)
 
 
 def words_for(model: LexicalSAE, dimensions: Sequence[int]) -> tuple[str, ...]:
@@ -151,10 +159,22 @@ def _choose(
     return choose_words(texts, decide, [word.dimension for word in suspects], bounds, on_step)
 
 
+def _concept_words(train: StudySplit, plan: SurgeryPlan) -> tuple[int, ...]:
+    """What to measure where no word is to go: the words that correlate with the concept on train, beyond chance."""
+    asked = train.asked()
+    return tuple(correlated_words(asked.codes, asked.concept.astype(float), plan.correlated))
+
+
 def _edits(model: LexicalSAE, train: StudySplit, words: Sequence[int], plan: SurgeryPlan) -> dict[str, Edit]:
-    """Every way of removing the concept, fitted on train."""
+    """Every way of removing the concept, fitted on train; without words, those alone that need none."""
     asked = train.asked()
     concept = asked.concept.astype(float)
+    erasures: dict[str, Edit] = {
+        LEACE: fit_leace(asked.codes, concept),
+        MEANS: fit_mean_projection(asked.codes, concept),
+    }
+    if not words:
+        return erasures
     closure = {
         *words,
         *inflections(model, words),
@@ -164,7 +184,6 @@ def _edits(model: LexicalSAE, train: StudySplit, words: Sequence[int], plan: Sur
     return {
         ZEROING: ZeroWords.of(words),
         CLOSURE: ZeroWords.of(closure),
-        LEACE: fit_leace(asked.codes, concept),
-        MEANS: fit_mean_projection(asked.codes, concept),
+        **erasures,
         RANDOM: ZeroWords.of(random_words_of_equal_mass(train.readings.codes, words, plan.seed)),
     }

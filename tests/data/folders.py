@@ -27,22 +27,20 @@ def write_jsonl(path, rows):
     path.write_bytes(gzip.compress("\n".join(map(json.dumps, rows)).encode()))
 
 
-def sst2(folder):
+def sst2(folder, texts=invented):
     for name, n in (("train", 300), ("dev", 20)):
-        rows = [f"{text}\t{i % 2}" for i, text in enumerate(invented(n, name))]
+        rows = [f"{text}\t{i % 2}" for i, text in enumerate(texts(n, name))]
         (folder / f"{name}.tsv").write_text("\n".join(["sentence\tlabel", *rows]) + "\n")
 
 
-def ag_news(folder, train="train.csv"):
+def ag_news(folder, texts=invented, train="train.csv"):
     for name, n in ((train, 200), ("test.csv", 20)):
-        write_csv(
-            folder / name, [(i % 4 + 1, "" if i % 5 == 0 else "Title", t) for i, t in enumerate(invented(n, name))]
-        )
+        write_csv(folder / name, [(i % 4 + 1, "" if i % 5 == 0 else "Title", t) for i, t in enumerate(texts(n, name))])
 
 
-def imdb(folder):
+def imdb(folder, texts=invented):
     for split, n in (("train", 100), ("test", 10)):
-        for i, text in enumerate(invented(n, split)):
+        for i, text in enumerate(texts(n, split)):
             path = folder / split / ("neg", "pos")[i % 2] / f"{i}_7.txt"
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
@@ -134,8 +132,8 @@ def hatexplain_official(folder):
     (folder / "post_id_divisions.json").write_text(json.dumps(divisions))
 
 
-def movie_snippets(folder):
-    rows = [f"{i}\t{(1.5, -1.5, 0.4)[i % 3]}\t{text}" for i, text in enumerate(invented(150))]
+def movie_snippets(folder, texts=invented):
+    rows = [f"{i}\t{(1.5, -1.5, 0.4)[i % 3]}\t{text}" for i, text in enumerate(texts(150))]
     data = "\r\n".join([*rows, rows[0].upper()]).encode()
     info = tarfile.TarInfo("hutto_ICWSM_2014/movieReviewSnippets_GroundTruth.txt")
     info.size = len(data)
@@ -151,3 +149,19 @@ def conll_iob1(folder):
 def conll_iob2(folder):
     for name in ("train.txt", "valid.txt", "test.txt"):
         (folder / name).write_text("-DOCSTART- -X- O O\n\nAnn NNP B-NP B-PER\nLee NNP B-NP B-PER\nran VB B-VP O\n")
+
+
+FRAMES = ["the {} was good .", "a good {} and a film", "you play in the {}", "it was not the {} !"]
+
+
+def conll_capitals(folder, splits=("train", "dev", "test")):
+    """Sentences in which a capital, and nothing else, makes a name: "Bank" is one, "bank" is not."""
+    for split, repeats in zip(splits, (12, 2, 2), strict=True):
+        lines = []
+        for i in range(repeats):
+            for frame in FRAMES:
+                for noun in ("bank", "church", "river"):
+                    word = noun.capitalize() if (i + len(frame) + len(noun)) % 2 else noun
+                    tag = "I-ORG" if word != noun else "O"
+                    lines += [f"{w} {tag if w == word else 'O'}" for w in frame.format(word).split()] + [""]
+        (folder / f"{split}.txt").write_text("-DOCSTART- O\n\n" + "\n".join(lines) + "\n")

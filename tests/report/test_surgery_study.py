@@ -62,13 +62,22 @@ def test_the_summary_says_what_was_chosen_against_what_and_which_groups_are_too_
     assert lines[-1] == "Too few texts to say anything: captains."
 
 
+def test_the_summary_says_what_was_measured_where_nothing_is_removed():
+    nothing = {**RESULTS, "concept": "muslim", "words": [], "measured_words": ["imam", "mosque"]}
+    lines = summary(nothing)
+    assert "correlates with muslim on train beyond chance: imam, mosque." in " ".join(lines)
+    assert "no edited model is written" in " ".join(lines)
+    assert "only LEACE" in " ".join(summary({**nothing, "measured_words": []}))
+    assert "all the same" not in " ".join(summary(RESULTS))
+
+
 def test_strings_from_outside_are_escaped_and_links_lead_to_the_files():
     page = study_html(NASTY, RESULTS, StudyFiles("certificate.json", "lexicon.yaml"))
     assert "<script" not in page
     assert "\x1b" not in page
     assert 'href="certificate.json"' in page
     assert "too few texts" in page
-    assert "href" not in study_html("x", {**RESULTS, "ceilings": None})
+    assert "href" not in study_html("x", RESULTS)
 
 
 def test_the_plot_is_well_formed_and_tells_itself():

@@ -69,21 +69,6 @@ def test_explainers_meet_on_test_texts(run, experiment, monkeypatch):
     assert asked == [pipelines.load_data(load_config(config), 0).test.texts]
 
 
-def test_a_model_that_is_not_there_is_trained_first(run, experiment, monkeypatch):
-    config, place = experiment
-    asked = []
-
-    def train(settings, *, resume, device, watchers):
-        del watchers
-        asked.append((resume, device))
-        leave_model(settings, place)
-
-    monkeypatch.setattr(pipelines, "run_experiment", train)
-    assert "it is trained first" in run("--config", config, "--resume", "--device", "cpu", *FEW).stdout
-    run("--config", config, *FEW)
-    assert asked == [(True, "cpu")]
-
-
 def test_slips_are_told_before_anything_is_trained(run, experiment, monkeypatch):
     config, place = experiment
     monkeypatch.setattr(pipelines, "run_experiment", lambda *_, **__: pytest.fail("trained"))

@@ -19,25 +19,15 @@ from splade.scripts.ner_report import write_tagging_report
 from splade.scripts.report import write_report
 from splade.training.loop import Interrupted
 from tests import tiny
+from tests.data.folders import conll_capitals
 from tests.inference.test_tag_explaining import TEXT
-
-FRAMES = ["the {} was good .", "a good {} and a film", "you play in the {}", "it was not the {} !"]
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    """Sentences in which a capital, and nothing else, makes a name: "Bank" is one, "bank" is not."""
     folder = tmp_path_factory.mktemp("ner")
     tiny.saved_encoder(folder / "encoder")
-    for split, repeats in (("train", 12), ("dev", 2), ("test", 2)):
-        lines = []
-        for i in range(repeats):
-            for frame in FRAMES:
-                for noun in ("bank", "church", "river"):
-                    word = noun.capitalize() if (i + len(frame) + len(noun)) % 2 else noun
-                    tag = "I-ORG" if word != noun else "O"
-                    lines += [f"{w} {tag if w == word else 'O'}" for w in frame.format(word).split()] + [""]
-        (folder / f"{split}.txt").write_text("-DOCSTART- O\n\n" + "\n".join(lines) + "\n")
+    conll_capitals(folder)
     return folder
 
 

@@ -1,13 +1,18 @@
+from pathlib import Path
+
 import pytest
 import typer
 import yaml
 from rich.console import Console
 from typer.testing import CliRunner
 
-from splade.config.load import build_config
+from splade import surgery
+from splade.config.load import load_config
 from splade.data import load_text_dataset
 from splade.data.planted import planted_bias
+from splade.report import surgery_study
 from splade.scripts import plant, run_surgery
+from splade.surgery import SurgeryPlan
 
 app = typer.Typer()
 app.command("plant")(plant.plant)
@@ -38,26 +43,104 @@ def test_a_fair_corpus_has_the_groups_beside_both_labels(run, tmp_path):
     assert 0.4 < sum(sailors) / len(sailors) < 0.6
 
 
-def test_a_model_that_is_not_there_is_asked_for(run, tmp_path):
-    config = tmp_path / "experiment.yaml"
-    config.write_text(f"output_dir: {tmp_path / 'run'}\n")
-    with pytest.raises(ValueError, match="train it first: lexical-sae train --config"):
-        run("surgery", "--config", config, "--concept", "women", "--positive", "toxic")
+def test_planted_comments_are_read_as_civilcomments(run, tmp_path, monkeypatch):
+    run("plant", "civilcomments", "--out", tmp_path / "civilcomments", "--texts", "60")
+    monkeypatch.setenv("LEXICAL_SAE_DATA", str(tmp_path))
+    found, made = load_text_dataset("civilcomments"), planted_bias(60).dataset
+    assert found.label_names == ("not toxic", "toxic")
+    assert found.test.labels == tuple(1 - label for label in made.test.labels)
+    assert found.test.identities is not None
+    assert len(found.test.identities) == 24
+    for text, is_muslim in zip(found.test.texts, found.test.identities["muslim"], strict=True):
+        assert ("muslim" in text, "christian" in text) == (is_muslim == 1, is_muslim == 0)
 
 
-def test_data_that_changed_since_training_is_refused(run, tmp_path):
+@pytest.fixture
+def experiment(run, tmp_path):
+    """An experiment file on a planted corpus; its run is not there yet."""
     run("plant", "bias", "--out", tmp_path / "data", "--texts", "60")
     settings = {
         "output_dir": str(tmp_path / "run"),
         "data": {"dataset_name": "planted", "path": str(tmp_path / "data")},
+        "surgery": {"concept": "sailor", "positive": ["negative"], "swaps": {"sailor": "farmer"}, "epsilon": 0.25},
     }
-    (tmp_path / "run" / "model").mkdir(parents=True)
     (tmp_path / "experiment.yaml").write_text(yaml.safe_dump(settings))
-    resolved = build_config(settings).model_dump(mode="json")
+    return tmp_path / "experiment.yaml"
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """The plans that a study was made of, in a command that trains and studies nothing."""
+    plans = []
+
+    def study(_folder, _dataset, plan, *_others):
+        plans.append(plan)
+        return {}
+
+    monkeypatch.setattr(run_surgery, "trained_model", lambda *_, **__: Path("model"))
+    monkeypatch.setattr(surgery, "run_surgery", study)
+    monkeypatch.setattr(surgery_study, "study_view", lambda _: "the study")
+    return plans
+
+
+def test_what_to_remove_stands_in_the_file(run, experiment, asked):
+    assert "the study" in run("surgery", "--config", experiment).stdout
+    plan = SurgeryPlan(concept="sailor", positive=("negative",), swaps={"sailor": "farmer"}, epsilon=0.25)
+    assert asked == [plan]
+
+
+def test_options_override_the_file(run, experiment, asked):
+    options = ("--concept", "farmer", "--epsilon", "0.5", "--words", "farmer, farm", "--seed", "7")
+    run("surgery", "--config", experiment, *options, "--group", "x=y,z", "--swap", "a:b", "--positive", "positive")
+    (plan,) = asked
+    assert (plan.concept, plan.positive, plan.words) == ("farmer", ("positive",), ("farmer", "farm"))
+    assert (plan.epsilon, plan.delta, plan.seed) == (0.5, 0.01, 7)
+    assert (plan.group_words, plan.swaps) == ({"x": ("y", "z")}, {"a": "b"})
+
+
+def test_what_to_remove_is_asked_for_where_neither_file_nor_options_say(run, experiment, asked):
+    experiment.write_text(yaml.safe_dump({**yaml.safe_load(experiment.read_text()), "surgery": None}))
+    with pytest.raises(ValueError, match="no section `surgery`.*: give --concept and --positive, or write surgery:"):
+        run("surgery", "--config", experiment)
+    run("surgery", "--config", experiment, "--concept", "sailor", "--positive", "negative")
+    assert [plan.epsilon for plan in asked] == [0.05]
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("--concept", "sailors", "did you mean 'sailor'"),
+        ("--positive", "toxic", "positive label 'toxic' is not a label"),
+        ("--positive", " , ", "what to remove is not clear"),
+    ],
+)
+def test_slips_are_told_before_anything_is_trained(run, experiment, monkeypatch, option, value, message):
+    monkeypatch.setattr(run_surgery, "trained_model", lambda *_, **__: pytest.fail("trained"))
+    with pytest.raises(ValueError, match=message):
+        run("surgery", "--config", experiment, option, value)
+
+
+def test_data_that_changed_since_training_is_refused(run, experiment, tmp_path):
+    (tmp_path / "run" / "model").mkdir(parents=True)
+    resolved = load_config(experiment).model_dump(mode="json")
     (tmp_path / "run" / "resolved_config.yaml").write_text(yaml.safe_dump(resolved))
     (tmp_path / "run" / "decisions.json").write_text('{"test_digest": "of other texts", "is_correct": "1"}')
     with pytest.raises(ValueError, match="has changed since the run in .* was made"):
-        run("surgery", "--config", tmp_path / "experiment.yaml", "--concept", "sailor", "--positive", "negative")
+        run("surgery", "--config", experiment)
+
+
+@pytest.mark.parametrize(
+    ("section", "message"),
+    [
+        ({"concept": "x"}, "surgery.positive is .*Field required"),
+        ({"concept": "x", "positive": ["y"], "epsilom": 0.1}, "surgery.epsilom is unknown; did you mean 'epsilon'"),
+        ({"concept": "x", "positive": ["y"], "epsilon": 2}, "surgery.epsilon is 2"),
+    ],
+)
+def test_a_section_is_read_strictly(experiment, section, message):
+    experiment.write_text(yaml.safe_dump({"surgery": section}))
+    with pytest.raises(ValueError, match=message):
+        load_config(experiment)
 
 
 @pytest.mark.parametrize(("option", "value"), [("--swap", "muslim"), ("--group", "muslim="), ("--swap", ":x")])

@@ -14,12 +14,13 @@ MINUTES = 6.0
 """The files promise about two on a quiet machine; a busy one may take three times as long."""
 RUNS = {
     "verify": [["train"], ["sae", "--steps", "300"]],
+    "verify_full": [["train"]],
     "verify_multi_dataset": [["multi-dataset", "--names-texts", "20"]],
     "verify_ablation": [["ablation", "--names-texts", "20"]],
     "verify_sota_comparison": [["sota-comparison", "--names-texts", "20"]],
     "verify_faithfulness": [["faithfulness", "--texts", "10", "--lime-samples", "50"]],
-    "verify_long_context": [["train"], ["long-context", "--lengths", "64,256", "--needles", "8"]],
-    "verify_polysemy": [["train"], ["polysemy", "--mentions", "20", "--most-pairs", "50"]],
+    "verify_long_context": [["long-context", "--lengths", "64,256", "--needles", "8"]],
+    "verify_polysemy": [["polysemy", "--mentions", "20", "--most-pairs", "50"]],
     "ner/conll2003_verify": [["ner"]],
 }
 

@@ -99,14 +99,28 @@ def test_page_and_plot_show_the_removals(out):
     assert (out / "leakage.svg").read_text().startswith("<svg")
 
 
-def test_with_nothing_to_mend_there_is_nothing_to_certify(folder, dataset, tmp_path):
+def test_with_nothing_to_mend_suppression_and_leace_are_measured_and_nothing_is_certified(folder, dataset, tmp_path):
     plan = PLAN.model_copy(update={"words": (), "epsilon": 1.0})
     results = run_surgery(folder, dataset, plan, tmp_path)
     assert results["words"] == []
     assert results["choice"]["verdict"].endswith("nothing to remove")
-    assert list(results["methods"]) == [BEFORE]
-    assert not (tmp_path / "certificate.json").exists()
-    assert "certificate.json" not in (tmp_path / "surgery.html").read_text()
+    assert list(results["methods"]) == METHODS
+    assert all("leakage" in found for found in results["methods"].values())
+    assert results["measured_words"]
+    assert sorted(results["closed_with"]["zeroing"]) == sorted(results["measured_words"])
+    page = (tmp_path / "surgery.html").read_text()
+    assert "Suppression (zeroing) and LEACE are measured all the same" in page
+    for left in ("certificate.json", "edited", "lexicon.yaml"):
+        assert not (tmp_path / left).exists()
+    assert "certificate.json" not in page
+
+
+def test_erasures_are_measured_where_no_word_tells_of_the_concept(folder, dataset, tmp_path):
+    plan = PLAN.model_copy(update={"words": (), "epsilon": 1.0, "correlated": 0})
+    results = run_surgery(folder, dataset, plan, tmp_path)
+    assert results["measured_words"] == []
+    assert list(results["methods"]) == [BEFORE, "LEACE", "mean projection"]
+    assert "only LEACE and the projection of the means are measured" in (tmp_path / "surgery.html").read_text()
 
 
 def test_train_texts_are_drawn_by_lot_where_there_are_too_many(folder, dataset, tmp_path):
