@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import torch
 from jaxtyping import Bool, Float
-from torch import Tensor
+from torch import Tensor, nn
 
 from splade.data.batches import Batch
 from splade.models.lexical_sae import LexicalSAE
@@ -32,8 +32,7 @@ def open_about_each(model: LexicalSAE, samples: Iterable[Float[Tensor, "N V"]], 
     `Task.encode(model, rows).logits` does. One shift for all words keeps their order: what the backbone finds most
     fitting opens first. They should come from a generator: the model is put in evaluation mode here.
     """
-    if model.gate.offset is None:
-        raise ValueError("calibration moves the gate's offset; set model.gate.offset to true")
+    offset = require_offset(model)
     model.eval()
     tops, count = [], 0
     for logits in samples:
@@ -53,7 +52,14 @@ def open_about_each(model: LexicalSAE, samples: Iterable[Float[Tensor, "N V"]], 
     first_closed = min(words * count, len(ranked) - 1)
     # Midway between the last that opens and the first that does not: at the threshold itself, rounding would decide.
     cut = ranked[max(first_closed - 1, 0) : first_closed + 1].mean()
-    model.gate.offset.fill_(float(model.gate.thresholds().mean() - cut))
+    offset.fill_(float(model.gate.thresholds().mean() - cut))
+
+
+def require_offset(model: LexicalSAE) -> nn.Parameter:
+    """What calibration moves; a gate without it is refused."""
+    if model.gate.offset is None:
+        raise ValueError("calibration moves the gate's offset; set model.gate.offset to true")
+    return model.gate.offset
 
 
 @torch.no_grad()

@@ -29,7 +29,7 @@ from splade.models.lexical_sae import LexicalSAE
 from splade.precision import encoder_precision, require_encoder_type
 from splade.progress import OnStep, Step, silent
 from splade.training.batch_size import MicroBatches, automatic_size
-from splade.training.calibrate import open_about_each, proposed_words
+from splade.training.calibrate import open_about_each, proposed_words, require_offset
 from splade.training.criterion import NOTHING, Criterion, PieceLoss
 from splade.training.lr_range import as_found, lr_range_test
 from splade.training.optim import Optimiser, ParameterGroup, at_rate, centralise_gradients
@@ -175,13 +175,14 @@ class Trainer:
         """Open about so many words of each sample, of the kind that has most of them, and calm the heads."""
         model, train = self.model, self.train
         chosen = self._some_texts(CALIBRATION_TEXTS)
+        offset = require_offset(model)
         offsets = []
         for alike in train.alike(chosen):
             open_about_each(model, self._logits_of(alike), words)
-            offsets.append(model.gate.offset.detach().clone())
+            offsets.append(offset.detach().clone())
         with torch.no_grad():
             # A text has the words of all its positions: what is right for positions alone would crowd it.
-            self.model.gate.offset.copy_(torch.stack(offsets).amin(0))
+            offset.copy_(torch.stack(offsets).amin(0))
             encoded = [train.encode(model, rows) for rows in train.alike(chosen[:CALMING_TEXTS])]
         for some in encoded:
             model.head(some.head).calm(some.sparse_vector)
