@@ -92,15 +92,16 @@ def test_a_step_on_documents_alone_moves_what_positions_are_decided_by_only_if_t
         assert torch.equal(tagger.class_weights, before) != shared
 
 
-def test_every_batch_holds_both_kinds_and_an_epoch_holds_every_row_once():
-    task = both_tasks(new_model(shared=True), range(45), documents=range(17))
+def test_every_batch_holds_both_kinds_in_proportion_and_an_epoch_holds_every_row_once():
+    model = new_model(shared=True)
+    task = both_tasks(model, range(45), documents=range(8))
     batches = task.batches(16, np.random.default_rng(0), 0.0)
-    assert sorted(row for rows in batches for row in rows) == list(range(62))
-    assert len(batches) == 4
+    assert sorted(row for rows in batches for row in rows) == list(range(53))
     for rows in batches:
         documents, tagged = task.alike(rows)
-        assert max(documents) < 17 <= min(tagged)
-        assert {task.encode(new_model(shared=True), group).head for group in (documents, tagged)} == {CLASSIFY, TAG}
+        assert max(documents) < 8 <= min(tagged)
+        assert [task.encode(model, group).head for group in (documents, tagged)] == [CLASSIFY, TAG]
+    assert [len(task.alike(rows)[0]) for rows in batches] == [2, 2, 2, 2]
 
 
 def test_both_tasks_count_the_same_however_many_samples_each_has():
