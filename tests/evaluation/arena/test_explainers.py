@@ -43,9 +43,9 @@ def test_path_sums_to_what_the_words_change_and_sampling_comes_near():
     assert not torch.allclose(few, path, atol=2e-3 * float(path.abs().max()))
 
 
-@pytest.mark.parametrize("head", HEADS)
-def test_the_sampled_path_takes_the_middle_of_each_step(head):
-    of = case(head=head)
+def test_the_sampled_path_takes_the_middle_of_each_step():
+    # Not of a B-cos head, whose slopes are the same all along the path.
+    of = case()
     code = of.state.code
 
     def mean_slope(shares):
