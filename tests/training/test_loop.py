@@ -494,7 +494,7 @@ def test_a_lower_target_leaves_fewer_words_active():
     for target in (3.0, 20.0):
         trainer = recipe_trainer("anchored", active_target=target, max_epochs=15, calibrated_start=None)
         found.append(trainer.run().active_words)
-    assert found[0] < 0.7 * found[1]
+    assert found[0] < 0.85 * found[1]
 
 
 def test_a_range_test_finds_a_rate_and_leaves_no_trace():
