@@ -11,7 +11,7 @@ here calls a tokenizer.
 
 from collections.abc import Iterable, Sequence
 from itertools import takewhile
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from tokenizers import Encoding, Tokenizer
 from transformers import PreTrainedTokenizerBase
@@ -91,7 +91,7 @@ def _private(tokenizer: PreTrainedTokenizerBase, *, reads_special_tokens: bool) 
     """A tokenizer with the same parts and settings of its own."""
     if not tokenizer.is_fast:
         raise ValueError(f"{type(tokenizer).__name__} keeps no character offsets; load the fast tokenizer instead")
-    shared: Tokenizer = tokenizer.backend_tokenizer  # pyright: ignore[reportAttributeAccessIssue]
+    shared: Any = tokenizer.backend_tokenizer
     own = Tokenizer(shared.model)
     own.normalizer, own.pre_tokenizer = shared.normalizer, shared.pre_tokenizer
     own.post_processor = shared.post_processor
