@@ -1,10 +1,10 @@
 """From dense to sparse: `python -m benchmarks.dense_to_sparse FOLDER [RECIPE ...] [--rows N]`.
 
 Each of the four seed recipes is trained on SST-2 with the bundled encoder for one pass over N rows, three ways:
+- from the recipe's own calibrated start, with whatever pressure the recipe has;
 - from the plain start of the papers (every threshold at one constant, no offset), with the pressure of the second paper
   on: a sparsity-aware tau, and gates that learn five times faster than the encoder;
-- from the plain start with both off;
-- from the recipe's own calibrated start, with whatever pressure the recipe has.
+- from the plain start with both off. The plain runs learn at the rate that the calibrated one found.
 
 Active words, validation accuracy, tau and lambda are recorded along the way. The folder gets one JSON file per run,
 `dense_to_sparse.json`, a table in Markdown and a figure. Runs that are finished are not repeated.
@@ -31,7 +31,7 @@ from splade.report.svg import Axis, Series, line_chart
 from splade.training.loop import Callbacks, Record, Trainer
 
 RECIPES = ("cis", "lexical_sae", "transcoder", "cajt")
-WAYS = (("plain", "on"), ("plain", "off"), ("calibrated", "as in the recipe"))
+WAYS = (("calibrated", "as in the recipe"), ("plain", "on"), ("plain", "off"))
 """Start and pressure of each run."""
 BOOST = 5.0
 """How much faster gates learn than the encoder while pressure is on."""
@@ -44,13 +44,14 @@ Run = dict[str, Any]
 def main() -> None:
     asked = _arguments()
     asked.folder.mkdir(parents=True, exist_ok=True)
-    runs = []
+    runs: list[Run] = []
     for recipe, (start, pressure) in product(asked.recipe, WAYS):
         place = asked.folder / f"{recipe}-{start}-{pressure.replace(' ', '-')}.json"
         if not place.is_file():
-            found = measure(recipe, start, pressure, asked.rows)
-            write_text(place, json.dumps(found))
-        runs.append(json.loads(place.read_text()))
+            rate = None if start == "calibrated" else runs[-1]["learning rate"]
+            write_text(place, json.dumps(measure(settings(recipe, start, pressure, asked.rows, rate))))
+        named = {"recipe": recipe, "start": start, "pressure": pressure}
+        runs.append({**named, **json.loads(place.read_text())})
         print(_row(runs[-1]), flush=True)
         write_text(asked.folder / "dense_to_sparse.json", json.dumps(runs))
         write_text(asked.folder / "dense_to_sparse.md", table(runs))
@@ -62,12 +63,12 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="The seed recipes from their plain and calibrated starts on SST-2.")
     parser.add_argument("folder", type=Path, help="where the figures go; what is finished there is not done again")
     parser.add_argument("recipe", nargs="*", default=RECIPES, help="by default all four")
-    parser.add_argument("--rows", type=int, default=8000, help="training rows, one pass (default 8,000)")
+    parser.add_argument("--rows", type=int, default=4000, help="training rows, one pass (default 4,000)")
     return parser.parse_args()
 
 
-def settings(recipe: str, start: str, pressure: str, rows: int) -> ExperimentConfig:
-    """The recipe as it stands but for what is compared."""
+def settings(recipe: str, start: str, pressure: str, rows: int, rate: float | None) -> ExperimentConfig:
+    """The recipe as it stands but for what is compared, at a given rate or the recipe's."""
     full = recipe_by_name(recipe)
     changes: dict[str, Any] = {"max_epochs": 1}
     model: dict[str, Any] = {"max_length": 64}
@@ -75,6 +76,7 @@ def settings(recipe: str, start: str, pressure: str, rows: int) -> ExperimentCon
         is_on = pressure == "on"
         controller = full.training.controller.model_copy(update={"sparsity_aware": is_on})
         changes |= {"calibrated_start": None, "controller": controller, "gate_rate": BOOST if is_on else 1.0}
+        changes["learning_rate"] = rate
         model["gate"] = full.model.gate.model_copy(update={"offset": False})
     base = ExperimentConfig(recipe=recipe, model=full.model, training=full.training)
     return base.model_copy(
@@ -86,9 +88,8 @@ def settings(recipe: str, start: str, pressure: str, rows: int) -> ExperimentCon
     )
 
 
-def measure(recipe: str, start: str, pressure: str, rows: int) -> Run:
+def measure(config: ExperimentConfig) -> Run:
     """Train once and return the curve, with the figures of the model that was kept."""
-    config = settings(recipe, start, pressure, rows)
     dataset = load_data(config, seed=0)
     set_seed(0)
     model = LexicalSAE.from_backbone(config.model, {CLASSIFY: dataset.label_names}, dataset.train.texts)
@@ -116,9 +117,6 @@ def measure(recipe: str, start: str, pressure: str, rows: int) -> Run:
     best = trainer.run()
     tested = score(model, dataset.test)
     return {
-        "recipe": recipe,
-        "start": start,
-        "pressure": pressure,
         "rows": len(dataset.train.texts),
         "learning rate": rate[0] if rate else config.training.learning_rate,
         "shift needed": reach,
