@@ -31,7 +31,7 @@ def explanation_panel(explanation: Explanation, top: int = 8, labelled: str | No
     if explanation.contrast is not None or explanation.target != explanation.label:
         parts.append(Text(f"numbers speak {shown(question(explanation))}", style="yellow"))
     if explanation.spans:
-        parts.append(_strongest_spans(explanation.spans))
+        parts.append(_strongest_spans(explanation.spans, all_tokens=explanation.all_tokens))
     if listing(explanation, top).is_bias_alone:
         parts.append(Text("no word is active: this is the bias alone", style="yellow"))
     parts.append(ByWidth(lambda width: words_table(explanation, top, width)))
@@ -56,8 +56,10 @@ def _marked(spans: tuple[SpanContribution, ...]) -> list[SpanContribution]:
     return [span for span in spans if span.score and abs(span.score) >= MARKED * strongest]
 
 
-def _strongest_spans(spans: tuple[SpanContribution, ...]) -> Text:
-    strongest = sorted(_marked(spans), key=lambda span: -abs(span.score))[:NAMED_SPANS]
+def _strongest_spans(spans: tuple[SpanContribution, ...], *, all_tokens: bool) -> Text:
+    """The words of the text that contribute most; punctuation between them only with `all_tokens`."""
+    listed = [span for span in _marked(spans) if all_tokens or any(map(str.isalnum, span.text))]
+    strongest = sorted(listed, key=lambda span: -abs(span.score))[:NAMED_SPANS]
     named = [f"{shown(span.text)} {span.score:+.2f}" for span in strongest]
     return Text("in the text: " + (", ".join(named) or "no word speaks by itself"), style="dim")
 

@@ -60,7 +60,7 @@ def explain(
     Bold green words of the text speak for the label, underlined red ones against it. "read from" is the word of the
     text behind a word that the model read in. "without it" is how the sum changes when the word is removed, exactly;
     a star says that this is over a tenth more or less than the word says, and a label that the decision would change
-    to it.
+    to it. Tokens that are no whole words share one row and are part of the sum; --all-tokens names them.
 
     A file, as JSON lines: lexical-sae explain MODEL --file reviews.csv --json > why.jsonl
 

@@ -99,7 +99,7 @@ def test_what_is_not_listed_is_summed():
         lexicon_of([read_batch(head, vectors, [0, 0])], ("x", "y"), 4, top=9, listed=mask).classes[0]
         for mask in (None, listed)
     )
-    assert [word.name for word in whole.speaks_for] == ["word0", "word3"]
+    assert [word.name for word in whole.speaks_for] == ["word3", "word0"]
     assert whole.pieces is None
     assert [word.name for word in short.speaks_for] == ["word3"]
     assert [word.name for word in short.speaks_against] == ["word1"]

@@ -123,3 +123,12 @@ def test_text_from_outside_is_shown_and_never_obeyed(nasty):
     assert "\x1b[31mescape" not in output
     if nasty.startswith("[red]"):
         assert "[red]markup[/red]" in output
+
+
+def test_punctuation_is_no_word_of_the_text_unless_all_tokens_are_asked_for():
+    spans = (SpanContribution("warm", 0, 4, 2.0), SpanContribution(",", 4, 5, 3.0))
+    said = [
+        rendered(explanation_panel(explanation(spans=spans, all_tokens=flag)), colour=None) for flag in (False, True)
+    ]
+    assert "in the text: warm +2.00 " in said[0]
+    assert "in the text: , +3.00, warm +2.00" in said[1]
