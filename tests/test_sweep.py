@@ -273,7 +273,7 @@ def test_what_the_settings_do_not_allow_is_refused_before_training(config, work,
 @pytest.mark.parametrize("recipe", ["cis", "transcoder", "cajt"])
 def test_a_target_that_changes_nothing_is_refused(recipe):
     with pytest.raises(ValueError, match=f"changes nothing in this experiment .recipe {recipe}."):
-        plan(build_config({"recipe": recipe}), ACTIVE_WORDS, (20, 40))
+        plan(build_config({"recipe": recipe, "training": {"calibrated_start": None}}), ACTIVE_WORDS, (20, 40))
 
 
 @pytest.mark.parametrize(
@@ -290,7 +290,7 @@ def test_a_target_that_something_aims_at_is_swept(training):
     assert (
         len(
             plan(
-                build_config({"recipe": "cis", "model": {"gate": {"offset": True}}, "training": training}),
+                build_config({"recipe": "cis", "training": {"calibrated_start": None, **training}}),
                 ACTIVE_WORDS,
                 (20, 40),
             )

@@ -55,7 +55,8 @@ def test_short_names_are_changed_as_what_they_stand_for():
 
 
 def test_another_kind_leaves_the_fields_of_the_first_behind_and_the_same_keeps_them():
-    config = build_config({"recipe": "cajt", "training": {"optimiser": {"kind": "adamw", "weight_decay": 0.5}}})
+    training = {"optimiser": {"kind": "adamw", "weight_decay": 0.5}, "calibrated_start": None}
+    config = build_config({"recipe": "cajt", "training": training})
     assert config.model.gate.kind != "drelu"
     assert with_changes(config, {"model.gate.kind": "drelu"}).model.gate.kind == "drelu"
     assert with_changes(config, {"model.gate.kind": config.model.gate.kind}) == config

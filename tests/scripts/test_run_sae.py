@@ -115,11 +115,6 @@ def save_run(experiment, model):
     return place
 
 
-def test_a_model_that_is_not_there_is_asked_for(run, experiment):
-    with pytest.raises(ValueError, match="train it first"):
-        run("--config", experiment)
-
-
 def test_data_whose_labels_changed_since_training_are_refused(run, experiment, model):
     save_run(experiment, model)
     data = experiment.parent / "texts.csv"

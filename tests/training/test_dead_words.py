@@ -27,9 +27,18 @@ def changed(**fields):
 def trainer(objective, epochs=30):
     """`cajt` on a tiny model, its thresholds with a rate that crosses the gap within the run."""
     recipe = recipe_by_name("cajt")
-    model = tiny.model(recipe.model)
+    # The plain start: an offset would shift all logits, and open the word that is planted.
+    gate = recipe.model.gate.model_copy(update={"offset": False})
+    model = tiny.model(recipe.model.model_copy(update={"gate": gate}))
     model.start_from_backbone()
-    changes = {"max_epochs": epochs, "batch_size": 4, "gate_rate": 200.0, "patience": epochs, "objective": objective}
+    changes = {
+        "calibrated_start": None,
+        "max_epochs": epochs,
+        "batch_size": 4,
+        "gate_rate": 200.0,
+        "patience": epochs,
+        "objective": objective,
+    }
     task = Documents(tokenise(model.tokenizer, TEXTS, 16), torch.tensor(LABELS))
     return Trainer(model, task, task, recipe.training.model_copy(update=changes), seed=3)
 
