@@ -35,7 +35,7 @@ WAYS = (("calibrated", "as in the recipe"), ("plain", "on"), ("plain", "off"))
 """Start and pressure of each run."""
 BOOST = 5.0
 """How much faster gates learn than the encoder while pressure is on."""
-EVERY = 50
+EVERY = 25
 """Steps between two looks at the validation texts."""
 PRESSURE = {"on": ", pressure on", "off": ", pressure off", "as in the recipe": ""}
 Run = dict[str, Any]
@@ -63,7 +63,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="The seed recipes from their plain and calibrated starts on SST-2.")
     parser.add_argument("folder", type=Path, help="where the figures go; what is finished there is not done again")
     parser.add_argument("recipe", nargs="*", default=RECIPES, help="by default all four")
-    parser.add_argument("--rows", type=int, default=4000, help="training rows, one pass (default 4,000)")
+    parser.add_argument("--rows", type=int, default=3200, help="training rows, one pass (default 3,200)")
     return parser.parse_args()
 
 
