@@ -184,8 +184,12 @@ class BothTasks:
                 f"{self._tagged} tagged positions"
             )
 
-    @cached_property
+    @property
     def texts(self) -> TokenisedTexts:
+        return self._texts
+
+    @cached_property
+    def _texts(self) -> TokenisedTexts:
         ours, theirs = self.documents.texts, self.positions.texts
         return TokenisedTexts(ours.ids + theirs.ids, ours.tokens_cut + theirs.tokens_cut, ours.pad_id)
 
