@@ -31,8 +31,8 @@ def sentences_as_documents(dataset: TaggedDataset) -> TextDataset:
         labels = encode_tags([main_tag(tags) for tags in split.tags], dataset.tag_names)
         return TextSplit(tuple(" ".join(words) for words in split.tokens), tuple(labels))
 
-    splits = map(texts, (dataset.train, dataset.validation, dataset.test))
-    return TextDataset(dataset.name, dataset.tag_names, *splits)
+    train, validation, test = map(texts, (dataset.train, dataset.validation, dataset.test))
+    return TextDataset(dataset.name, dataset.tag_names, train, validation, test)
 
 
 def main_tag(tags: Sequence[str]) -> str:
@@ -56,5 +56,5 @@ def with_labels(texts: TextDataset, names: Sequence[str]) -> TextDataset:
     def counted(split: TextSplit) -> TextSplit:
         return replace(split, labels=tuple(place[label] for label in split.labels))
 
-    splits = map(counted, (texts.train, texts.validation, texts.test))
-    return TextDataset(texts.name, tuple(names), *splits, texts.notes)
+    train, validation, test = map(counted, (texts.train, texts.validation, texts.test))
+    return TextDataset(texts.name, tuple(names), train, validation, test, texts.notes)

@@ -141,14 +141,14 @@ def _new_model(config: ExperimentConfig, dataset: TaggedDataset, texts: TextData
     return LexicalSAE.from_backbone(config.model, labels, list(dict.fromkeys([*sentences, *texts.train.texts])))
 
 
-def _tasks(model: LexicalSAE, dataset: TaggedDataset, texts: TextDataset | None) -> list[Task]:
+def _tasks(model: LexicalSAE, dataset: TaggedDataset, texts: TextDataset | None) -> Sequence[Task]:
     """What to learn from, and to validate on."""
     tagged = [
         positions(model.tokenizer, split, dataset.tag_names, model.max_length, model.shapes)[0]
         for split in (dataset.train, dataset.validation)
     ]
     if texts is None:
-        return [*tagged]
+        return tagged
     splits = (texts.train, texts.validation)
     return [BothTasks(documents(model, split), own) for split, own in zip(splits, tagged, strict=True)]
 

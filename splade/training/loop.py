@@ -170,10 +170,11 @@ class Trainer:
         offsets = []
         for alike in train.alike(chosen):
             open_about_each(model, (train.encode(model, rows).logits for rows in MicroBatches(32).split(alike)), words)
+            assert model.gate.offset is not None, "open_about_each refuses a gate without one"
             offsets.append(model.gate.offset.detach().clone())
         with torch.no_grad():
             # A text has the words of all its positions: what is right for positions alone would crowd it.
-            self.model.gate.offset.copy_(torch.stack(offsets).amin(0))
+            model.gate.get_parameter("offset").copy_(torch.stack(offsets).amin(0))
             encoded = [train.encode(model, rows) for rows in train.alike(chosen[:CALMING_TEXTS])]
         for some in encoded:
             model.head(some.head).calm(some.sparse_vector)
