@@ -151,7 +151,7 @@ def _tasks(model: LexicalSAE, dataset: TaggedDataset, texts: TextDataset | None)
         for split in (dataset.train, dataset.validation)
     ]
     if texts is None:
-        return [*tagged]
+        return tagged
     splits = (texts.train, texts.validation)
     return [BothTasks(documents(model, split), own) for split, own in zip(splits, tagged, strict=True)]
 

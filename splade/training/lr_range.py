@@ -29,7 +29,8 @@ class LRRange:
     """Rate to use for the first group."""
     rates: tuple[float, ...]
     losses: tuple[float, ...]
-    """Loss at each rate before the step, not smoothed; ends where the loss ran away."""
+    """Loss at each rate before the step, less how much harder its batch is than the others; not smoothed. Ends where the
+    loss ran away."""
 
 
 def lr_range_test(
@@ -43,18 +44,22 @@ def lr_range_test(
 ) -> LRRange:
     """Train for a few steps at rates that grow geometrically, and undo all of it.
 
-    `loss_step(i)` is the loss of the i-th training batch; `modules` are all that it trains or whose buffers it moves
-    (model, objective). Parameters, buffers, gradients, modes and chance are afterwards bitwise what they were.
+    Each batch is compared with itself before the first step: batches differ by more than a step changes, and what is
+    steepest would otherwise be chance. `loss_step(i)` is the loss of the i-th training batch; `modules` are all that it
+    trains or whose buffers it moves (model, objective). Parameters, buffers, gradients, modes and chance are afterwards bitwise what they were.
     The first group takes the rate, the others keep their proportion to it.
 
     Smith 2017, arXiv:1506.01186.
     """
     rates, losses = np.geomspace(lowest, highest, steps), []
     with chance_as_found(generators), as_found(modules):
+        with torch.no_grad():
+            before = np.array([loss_step(i).item() for i in range(steps)])
+        harder = before - before[np.isfinite(before)].mean() if np.isfinite(before).any() else before
         inner = torch.optim.AdamW([{"params": list(group.params), "lr": lowest} for group in groups], weight_decay=0.01)
         for i, rate in enumerate(rates.tolist()):
             loss = loss_step(i)
-            losses.append(loss.item())
+            losses.append(loss.item() - float(harder[i]))
             if _ran_away(losses):
                 break
             inner.zero_grad(set_to_none=True)

@@ -368,7 +368,7 @@ def test_the_range_test_stops_when_the_loss_runs_away():
 
     group = ParameterGroup("all", list(weight.parameters()), 3e-5)
     found = lr_range_test(loss_step, [group], [weight])
-    assert len(calls) == 31
+    assert calls == [*range(100), *range(31)], "every batch before the first step, then up to the one that failed"
     assert found.lr == 3e-5, "a loss that never falls keeps the rate that was asked for"
 
 
@@ -386,3 +386,20 @@ def test_steepest_descent_finds_the_middle_of_a_noisy_fall(at):
 def test_rates_scale_with_the_first_group():
     scaled = at_rate(groups_of(network(), 0.01), 0.1)
     assert [group.lr for group in scaled] == pytest.approx([0.1, 0.5])
+
+
+def test_the_range_test_is_not_told_by_batches_that_are_harder_than_others():
+    """A slow learner on batches whose difficulty differs by far more than any step changes."""
+    found = []
+    for scale in (0.0, 5.0):
+        weight = nn.Parameter(torch.tensor(1.0))
+        difficulty = np.random.default_rng(0).normal(scale=scale, size=100)
+        group = ParameterGroup("all", [weight], 1.0)
+        found.append(
+            lr_range_test(
+                lambda i, d=difficulty, w=weight: w.square() + float(d[i]), [group], [nn.ParameterList([weight])]
+            )
+        )
+    plain, uneven = (np.array(range_test.losses) - range_test.losses[0] for range_test in found)
+    assert uneven == pytest.approx(plain, abs=1e-5)
+    assert found[0].lr == pytest.approx(found[1].lr)
