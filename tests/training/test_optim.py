@@ -8,13 +8,12 @@ import torch
 from pydantic import TypeAdapter, ValidationError
 from torch import nn
 
-from splade.training.lr_range import LARGEST, SMALLEST, lr_range_test, steepest_descent
+from splade.training.lr_range import LARGEST, lr_range_test, rate_after_fall
 from splade.training.optim import (
     AdamWEMA,
     OptimiserConfig,
     ParameterGroup,
     ScheduleFree,
-    at_rate,
     centralise_gradients,
     schedule_factor,
 )
@@ -373,19 +372,17 @@ def test_the_range_test_stops_when_the_loss_runs_away():
 
 
 @pytest.mark.parametrize("at", [1e-6, 1e-5, 1e-4, 1e-3])
-def test_steepest_descent_finds_the_middle_of_a_noisy_fall(at):
+@pytest.mark.parametrize("seed", range(3))
+def test_the_rate_has_brought_most_of_a_noisy_fall(at, seed):
     rates = np.geomspace(1e-7, 1e-2, 100)
     fall = 2 - 1 / (1 + np.exp(-2 * np.log(rates / at)))
-    noisy = fall + np.random.default_rng(0).normal(scale=0.01, size=100)
-    found = steepest_descent(tuple(rates.tolist()), noisy.tolist())
+    noisy = fall + np.random.default_rng(seed).normal(scale=0.05, size=100)
+    # The first batch was a hard one: the steepest fall of all, before anything can have been learned.
+    noisy[0] += 2
+    found = rate_after_fall(tuple(rates.tolist()), noisy.tolist())
     assert found is not None
-    assert abs(math.log(found / at)) < math.log(2)
-    assert SMALLEST < LARGEST
-
-
-def test_rates_scale_with_the_first_group():
-    scaled = at_rate(groups_of(network(), 0.01), 0.1)
-    assert [group.lr for group in scaled] == pytest.approx([0.1, 0.5])
+    assert abs(math.log(found / (at * math.sqrt(3)))) < math.log(2), "three quarters of a logistic of this slope"
+    assert rate_after_fall(tuple(rates.tolist()), (4 - fall).tolist()) is None
 
 
 def test_the_range_test_is_not_told_by_batches_that_are_harder_than_others():
