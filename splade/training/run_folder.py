@@ -58,7 +58,7 @@ OTHER_EVALUATIONS = "evaluation-*.json"
 TENSORBOARD = "tensorboard"
 MAY_DIFFER = (
     *("output_dir", "experiment_name"),
-    *("evaluation.after_training", "evaluation.texts", "evaluation.names_texts"),
+    *("evaluation.after_training", "evaluation.texts", "evaluation.explainer_texts", "evaluation.names_texts"),
     *("training.checkpoint_minutes", "mechanistic.sae_comparison"),
     *("datasets", "variants"),
 )

@@ -282,7 +282,7 @@ def test_texts_are_drawn_by_lot_and_stay_in_order():
 
 
 def test_settings_of_the_measurement_may_change_before_a_resume(finished, measured):
-    run_experiment(with_evaluation(finished, texts=3), resume=True, device="cpu")
+    run_experiment(with_evaluation(finished, texts=3, explainer_texts=2), resume=True, device="cpu")
     assert measured == [(0, 3)]
     with pytest.raises(ValueError, match="holds a run with other settings: evaluation.seeds"):
         run_experiment(with_evaluation(finished, seeds=(9,)), resume=True, device="cpu")
