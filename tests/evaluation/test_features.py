@@ -118,9 +118,9 @@ def test_unknown_tokens_are_triggers_and_special_ones_the_whole_text(model):
 
 def test_triggers_that_are_no_words_are_summed_unless_all_are_asked_for(model):
     found = False
-    for dimension in range(len(tiny.SPECIALS), len(model.dimensions)):
-        collector = FeatureCollector(model, dimension)
-        collect(model, TEXTS, [collector], batch_size=8)
+    collectors = [FeatureCollector(model, i) for i in range(len(tiny.SPECIALS), len(model.dimensions))]
+    collect(model, TEXTS, collectors)
+    for collector in collectors:
         listed, every = (collector.page(99, all_tokens=all_tokens).triggers for all_tokens in (False, True))
         noise = [trigger for trigger in every if trigger.token[:1] != "(" and not trigger.token[:1].isalpha()]
         kept = [trigger for trigger in every if trigger not in noise]
