@@ -127,6 +127,7 @@ def explain_batch(model: LexicalSAE, question: Question, read: ReadTexts) -> Ite
             explained=total,
             spans=place.spans if place else None,
             whole_text=place.whole_text if place else None,
+            all_tokens=question.all_tokens,
         )
         yield replace(made, not_explained=limits(made, _mute(model, read.token_ids[row])))
 
