@@ -109,6 +109,12 @@ class Vocabulary:
         return torch.tensor(readable, device="cpu") & self.feature_mask
 
     @cached_property
+    def word_mask(self) -> Bool[Tensor, " V"]:
+        """Tokens that are whole words when they stand alone: `clean_mask`, and numbers."""
+        numbers = [begins and surface.isdigit() for surface, begins in self._surfaces]
+        return self.clean_mask | (torch.tensor(numbers, device="cpu") & self.feature_mask)
+
+    @cached_property
     def kinds(self) -> tuple[Kind, ...]:
         """What each dimension is: a word where `clean_mask` says so, else a piece."""
         return tuple("word" if is_clean else "piece" for is_clean in self.clean_mask.tolist())

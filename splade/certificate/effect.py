@@ -163,6 +163,7 @@ def _on_texts(
     original: LexicalSAE, edited: LexicalSAE, texts: Sequence[str], batch_size: int, on_step: OnStep
 ) -> Iterator[Both]:
     tokens, done = tokenise(original.tokenizer, texts, original.max_length), 0
+    original, edited = original.opened_to(tokens.ids), edited.opened_to(tokens.ids)
     for rows in length_buckets(tokens, batch_size):
         batch = tokens.batch(rows)
         yield read_batch(original, batch), read_batch(edited, batch), rows

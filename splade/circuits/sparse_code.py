@@ -26,6 +26,8 @@ class SparseCode:
     """Where each text begins, and at the end the number of entries."""
     size: int
     """V, the number of dimensions."""
+    defaults: Float[Tensor, " K"] | None = None
+    """Activation of each without context, for models whose words have a default."""
 
     @classmethod
     def from_dense(

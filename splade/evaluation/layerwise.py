@@ -60,6 +60,7 @@ def attribute_layers(
     """
     model.eval()
     tokens = tokenise(model.tokenizer, texts, model.max_length)
+    model = model.opened_to(tokens.ids)
     means, count, done = BootstrapMeans(seed=seed), 0, 0
     for rows in length_buckets(tokens, batch_size):
         batch = tokens.batch(rows)

@@ -93,11 +93,12 @@ def explain_stream(
 
 
 def _explanations(model: LexicalSAE, texts: Any, question: Question, batch_size: int) -> Iterator[ShownExplanation]:
-    return answers(model, texts, batch_size, lambda read: explain_batch(model, question, read))
+    return answers(model, texts, batch_size, lambda read: explain_batch(question, read))
 
 
-def explain_batch(model: LexicalSAE, question: Question, read: ReadTexts) -> Iterator[ShownExplanation]:
+def explain_batch(question: Question, read: ReadTexts) -> Iterator[ShownExplanation]:
     """The explanations of a batch."""
+    model = read.model
     head, logits, labels = model.head(CLASSIFY), read.state.logits, model.labels[CLASSIFY]
     targets = question.targets(logits)
     direction = question.direction(logits, targets)
@@ -134,9 +135,10 @@ def explain_batch(model: LexicalSAE, question: Question, read: ReadTexts) -> Ite
 
 def _mute(model: LexicalSAE, token_ids: Sequence[int]) -> list[str]:
     """Words of a text that are cut into parts and have no dimension, where no part of a word may speak."""
-    if model.neighbourhood is None:
+    parted = model.neighbourhood
+    if parted is None:
         return []
-    words = (str(model.tokenizer.decode(word)).strip() for word in model.neighbourhood.mute_words(token_ids))
+    words = (str(model.tokenizer.decode(word)).strip() for word in parted.mute_words(token_ids))
     return [word for word in words if any(map(str.isalpha, word))]
 
 

@@ -29,6 +29,8 @@ _switching = threading.Lock()
 class ReadTexts:
     """Some texts and the decisions on them."""
 
+    model: LexicalSAE
+    """The model that decided, with a dimension for every literal word of the texts."""
     texts: Sequence[str]
     encoded: Sequence[EncodedText]
     token_ids: Sequence[Sequence[int]]
@@ -50,16 +52,18 @@ def answers(
         encoded = encode(model.tokenizer, pool, model.max_length)
         tokenised = TokenisedTexts.of(encoded, pad_id(model.tokenizer))
         num_cut += tokenised.num_cut
+        opened = model.opened_to(tokenised.ids)
         made: dict[int, Answer] = {}
         for rows in length_buckets(tokenised, batch_size):
             with torch.no_grad():
                 batch = tokenised.batch(rows)
                 read = ReadTexts(
+                    opened,
                     [pool[row] for row in rows],
                     [encoded[row] for row in rows],
                     [tokenised.ids[row] for row in rows],
                     batch,
-                    read_batch(model, batch),
+                    read_batch(opened, batch),
                 )
                 made.update(zip(rows, answer(read), strict=True))
         yield from (made[row] for row in range(len(pool)))

@@ -14,7 +14,7 @@ from splade.inference.labels import label_index
 from splade.inference.reading import answers, is_one_text
 from splade.inference.tagging import decisions_on, untagged_sentence
 from splade.mechanistic.certify import Decision, SmallestSet, smallest_flip, smallest_sufficient_set
-from splade.models.heads import Head, ReluHead
+from splade.models.heads import Head, ReluHead, TableHead
 from splade.models.lexical_sae import CLASSIFY, TAG, LexicalSAE
 from splade.vocab import Dimension
 
@@ -48,7 +48,7 @@ def find_reasons(
     if wanted is not None and wanted == decision.winner:
         others = ", ".join(label for label in labels if label != labels[wanted])
         raise ValueError(f"{made.what} already gets the label {labels[wanted]!r}; name another: {others}")
-    active = [model.dimensions[i] for i in made.state.code.ids.tolist()]
+    active = [made.model.dimensions[i] for i in made.state.code.ids.tolist()]
     everything = torch.ones(decision.num_words, dtype=torch.bool)
     return Reasons(
         text=made.text,
@@ -67,6 +67,7 @@ def find_reasons(
 class _Made:
     """A decision that was made, and on what."""
 
+    model: LexicalSAE
     what: str
     text: str
     tokens_cut: int
@@ -78,17 +79,19 @@ def _on_text(model: LexicalSAE, text: Any) -> _Made:
     if not is_one_text(text):
         raise ValueError(f"text is {type(text).__name__}; reasons are looked for in one text at a time")
     (read,) = answers(model, text, 1, lambda read: [read])
-    return _Made("this text", read.texts[0], read.encoded[0].tokens_cut, read.state)
+    return _Made(read.model, "this text", read.texts[0], read.encoded[0].tokens_cut, read.state)
 
 
 def _on_word(model: LexicalSAE, text: Any, word: int) -> _Made:
     sentence = untagged_sentence(text)
     (read,) = decisions_on(model, sentence.words, [word])
     # Long sentences are read in windows: nothing is cut.
-    return _Made(f"{sentence.words[word]!r}", sentence.text, 0, read.state)
+    return _Made(model, f"{sentence.words[word]!r}", sentence.text, 0, read.state)
 
 
 def _decision(head: Head, state: SparseCircuitState) -> Decision:
+    if isinstance(head, TableHead):
+        return _linear_decision(head, state)
     if not isinstance(head, ReluHead):
         raise ValueError(
             f"a {type(head).__name__} is not piecewise linear, and about sets of its words nothing can be proved; "
@@ -96,6 +99,14 @@ def _decision(head: Head, state: SparseCircuitState) -> Decision:
         )
     terms = head.word_vectors[state.code.ids].double() * state.code.values.double()[:, None]
     return Decision(terms, head.hidden_bias, head.class_weights, head.class_bias)
+
+
+def _linear_decision(head: TableHead, state: SparseCircuitState) -> Decision:
+    """A linear decision as one of ReLU layers whose units are on for every choice of words, so that no bound is loose."""
+    terms = state.word_vectors[state.code.ids].double() * state.code.values.double()[:, None]
+    lift = 1 + terms.abs().sum(0)
+    identity = torch.eye(len(lift), dtype=terms.dtype, device=terms.device)
+    return Decision(terms, lift, identity, head.class_bias.double() - lift)
 
 
 def _named(found: SmallestSet, active: list[Dimension], labels: tuple[str, ...]) -> WordSet:

@@ -41,7 +41,7 @@ def explain_model_spans(
     question = Question.of(model, target, contrast, "dla", effects=False, places=True)
 
     def routed(read: ReadTexts) -> Iterator[WordScores]:
-        for explanation in explain_batch(model, question, read):
+        for explanation in explain_batch(question, read):
             yield [(span.text, span.score) for span in explanation.spans or ()]
 
     def by_own_subwords(read: ReadTexts) -> Iterator[WordScores]:
@@ -50,7 +50,7 @@ def explain_model_spans(
         dense = replace(read.state.code, values=contributions).dense()
         for scores, encoded, text in zip(dense, read.encoded, read.texts, strict=True):
             layout = layout_of(text, encoded)
-            own = model.own_words(torch.tensor([layout.token_ids], dtype=torch.long, device=scores.device))[0]
+            own = read.model.own_words(torch.tensor([layout.token_ids], dtype=torch.long, device=scores.device))[0]
             per_token = scores[own].masked_fill(own == NOBODY, 0.0)
             yield merge_tokens(layout, per_token.tolist(), method)
 

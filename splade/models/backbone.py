@@ -112,6 +112,11 @@ class Backbone(nn.Module):
         """Width of the vectors that the encoder reads tokens as."""
         return self._input_embedding.weight.shape[1]
 
+    def input_embeddings(self) -> Float[Tensor, "V I"]:
+        """The vectors that the encoder reads tokens as, padded to a row per word of the decoder."""
+        rows = self._input_embedding.weight.detach()
+        return torch.cat([rows, rows.new_zeros(self.vocab_size - len(rows), rows.shape[1])])
+
     @property
     def _input_embedding(self) -> nn.Embedding:
         return self.encoder.get_input_embeddings()  # pyright: ignore[reportCallIssue]

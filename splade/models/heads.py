@@ -17,6 +17,7 @@ from torch.nn.utils import parametrize
 from splade.circuits.core import CircuitState, SparseCircuitState
 from splade.circuits.sparse_code import SparseCode
 from splade.models.layers.bcos import alignment, unit_rows
+from splade.models.table_head import TableHead
 from splade.part import PartConfig
 from splade.precision import full_precision, refuse_half_precision
 
@@ -204,4 +205,4 @@ class BcosHead(nn.Module):
         return outputs, readout * scales[0][..., None, :]
 
 
-Head = ReluHead | BcosHead
+Head = ReluHead | BcosHead | TableHead

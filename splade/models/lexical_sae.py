@@ -7,6 +7,7 @@ give the same answer:
 - `encode_document` pools logits before the gate where the parts allow it; `classify_document` reads it.
 """
 
+import copy
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,12 +25,15 @@ from splade.models.config import ModelConfig
 from splade.models.heads import Head
 from splade.models.layers.activation import Gate, GateOutput
 from splade.models.layers.cut_words import NOBODY, frequent_cut_words
+from splade.models.layers.literal_words import multi_piece_words
 from splade.models.layers.pooling import TopK
 from splade.models.layers.screening import Candidates, Screen
+from splade.models.literal_reading import read_words, sparse_code
 from splade.models.projection import Projection
+from splade.models.table_head import TableHead
 from splade.precision import full_precision
 from splade.types import TokenIds, TokenMask
-from splade.vocab import DimensionTable, Vocabulary
+from splade.vocab import Dimension, DimensionTable, Vocabulary
 
 CLASSIFY, TAG = "classify", "tag"
 
@@ -71,7 +75,8 @@ class LexicalSAE(nn.Module):
         self.labels = _checked_labels(labels, shared=config.shared_head)
         self.backbone = backbone
         vocabulary = Vocabulary(backbone.tokenizer, backbone.vocab_size)
-        cut_words = config.neighbourhood.dimensions() if config.neighbourhood else []
+        appended = config.literal or config.neighbourhood
+        cut_words = appended.dimensions() if appended else []
         senses = config.expander.dimensions(vocabulary) if config.expander else []
         shapes = config.shapes.dimensions() if config.shapes else []
         self.dimensions = DimensionTable(vocabulary, [*cut_words, *senses, *shapes])
@@ -85,6 +90,12 @@ class LexicalSAE(nn.Module):
             _check_split_words_are_named(config, vocabulary, unnamed)
             appended = torch.zeros(len(self.dimensions.appended), dtype=torch.bool, device="cpu")
             self.gate.close(torch.cat([unnamed, appended]))
+        self.literal = config.literal.build(vocabulary) if config.literal else None
+        if self.literal is not None:
+            words = torch.ones(size, dtype=torch.bool, device="cpu")
+            words[: vocabulary.size] = vocabulary.word_mask
+            self.gate.close(~words)
+        self.context = config.context.build(backbone.encoder_width, size) if config.context else None
         self.shapes = config.shapes.build(size - len(shapes)) if config.shapes else None
         told = config.shapes is not None and config.shapes.in_encoder
         # Zero at first: a new model's encoder is the pretrained one.
@@ -95,6 +106,9 @@ class LexicalSAE(nn.Module):
         self.pool = config.pool.build(size)
         self.masking = config.masking.build() if config.masking else nn.Identity()
         self.heads = nn.ModuleDict(_build_heads(config, size, self.labels))
+        for head in self.distinct_heads():
+            if isinstance(head, TableHead):
+                head.make_room(backbone.input_width)
         self._screen = Screen()
 
     @classmethod
@@ -103,10 +117,12 @@ class LexicalSAE(nn.Module):
     ) -> "LexicalSAE":
         """A new model on the backbone that the config names, its heads untrained.
 
-        Words that the tokenizer cuts up get dimensions by their frequency in `texts`, as many as the config allows.
+        Words that the tokenizer cuts up get dimensions by their frequency in `texts`, as many as the config allows;
+        literal words all do.
         """
         backbone = load_backbone(config.name, lexical_head=config.lexical_head)
-        model = cls(_with_cut_words(config, backbone, texts), backbone, labels)
+        config = _with_multi_piece_words(_with_cut_words(config, backbone, texts), backbone, texts)
+        model = cls(config, backbone, labels)
         model.start_from_backbone()
         return model
 
@@ -137,8 +153,9 @@ class LexicalSAE(nn.Module):
         A word that the tokenizer cuts up has the mean of its tokens'.
         """
         rows = self.backbone.decoder.weight.detach()
-        if self.neighbourhood is not None and len(self.neighbourhood.cut):
-            rows = torch.cat([rows, self.neighbourhood.cut.embeddings(rows)])
+        parted = self.literal or self.neighbourhood
+        if parted is not None and len(parted.cut):
+            rows = torch.cat([rows, parted.cut.embeddings(rows)])
         if self.expander is not None:
             senses = self.expander.token_ids.repeat_interleave(self.expander.num_senses - 1)
             rows = torch.cat([rows, rows[senses]])
@@ -165,9 +182,38 @@ class LexicalSAE(nn.Module):
     def own_words(self, input_ids: TokenIds) -> TokenIds:
         """The dimension of the word that stands at each position: its token, or at the first of several the word's.
 
-        With a neighbourhood, -1 at the other tokens of a word, and at all of a word without a dimension.
+        With a neighbourhood or literal words, -1 at the other tokens of a word, and at all of a word without a
+        dimension.
         """
-        return input_ids if self.neighbourhood is None else self.neighbourhood.own_words(input_ids)
+        parted = self.literal or self.neighbourhood
+        return input_ids if parted is None else parted.own_words(input_ids)
+
+    @torch.no_grad()
+    def opened_to(self, texts: Iterable[Sequence[int]]) -> "LexicalSAE":
+        """This model, or where tokenised texts have words that it never met, a view in which they have dimensions.
+
+        For literal words. Every weight is shared; new words come after the others, and their rows from their spelling.
+        """
+        if self.literal is None:
+            return self
+        new = self.literal.new_words(texts)
+        if not new:
+            return self
+        literal = self.literal.extended(new)
+        embeddings = literal.new_embeddings(self.backbone.input_embeddings())
+        heads = {name: head.with_more(head.rows_of_unseen(embeddings)) for name, head in _tables(self.heads)}
+        largest = torch.stack([h.word_vectors[-len(new) :].abs().amax(-1) for h in heads.values()]).amax(0)
+        view = copy.copy(self)
+        view._modules = {
+            **self._modules,
+            "literal": literal,
+            "heads": nn.ModuleDict(heads),
+            "gate": _longer(self.gate, closed=largest == 0),
+            "context": self.context and _longer(self.context, size=largest),
+        }
+        words = [Dimension(word, "word") for word in new]
+        view.dimensions = DimensionTable(self.dimensions.vocabulary, [*self.dimensions.appended, *words])
+        return view
 
     def encoder_parameters(self) -> Iterator[nn.Parameter]:
         """What makes the encoder's states: the backbone, and the vectors of shapes where it is told them."""
@@ -227,9 +273,49 @@ class LexicalSAE(nn.Module):
         written is not known, as in a document.
         """
         mask = attention_mask.bool()
+        if self.literal is not None:
+            return self._literal_sequence(input_ids, mask, states)
         logits = self.word_logits(input_ids, mask, states, shapes)
         gate = self.gate(logits)
         return EncodedSequence(self._with_shapes(self.topk(self.saturation(gate.activated)), shapes), gate, logits)
+
+    def _literal_sequence(
+        self, input_ids: TokenIds, mask: Bool[Tensor, "B L"], states: EncoderStates | None
+    ) -> EncodedSequence:
+        """Every word at its position, with its share of the word's activation in the document: the slow form."""
+        read = read_words(self, input_ids, mask, states)
+        at = (read.rows, read.positions, read.words)
+        logits = read.defaults.new_full((*input_ids.shape, len(self.dimensions)), -torch.inf).index_put(
+            at, torch.zeros_like(read.defaults)
+        )
+        nothing = torch.zeros_like(logits)
+        return EncodedSequence(nothing.index_put(at, read.activations), self.gate(logits), logits)
+
+    def _literal_document(
+        self, input_ids: TokenIds, mask: Bool[Tensor, "B L"], states: EncoderStates | None, *, live_only: bool
+    ) -> EncodedDocument:
+        """The activation of every word; the gate tells which of them context shifted, and how nearly."""
+        read = read_words(self, input_ids, mask, states)
+        live, columns = read.words.unique(return_inverse=True)
+        words, columns = (live, columns) if live_only else (None, read.words)
+        shape = (len(input_ids), len(live) if live_only else len(self.dimensions))
+        nothing = read.activations.new_zeros(shape)
+        at = (read.rows, columns)
+        activations = nothing.index_put(at, read.activations, accumulate=True)
+        place = read.rows * shape[1] + columns
+        shifted, smooth = (
+            nothing.flatten().scatter_reduce(0, place, part, "amax").view(shape)
+            for part in (read.shifts.is_shifted.to(nothing.dtype), read.shifts.smooth_count)
+        )
+        logits = torch.full_like(nothing, -torch.inf).index_put(at, torch.zeros_like(read.defaults))
+        return EncodedDocument(activations, GateOutput(activations, shifted, smooth), logits, words)
+
+    def _refuse_positions(self) -> None:
+        if self.literal is not None:
+            raise ValueError(
+                "a model with literal words decides on documents: one word alone does not tell its tag. Tag with a "
+                "recipe that reads words from logits"
+            )
 
     def encode_at(
         self,
@@ -245,6 +331,7 @@ class LexicalSAE(nn.Module):
 
         `live_only` as in `encode_document`.
         """
+        self._refuse_positions()
         present = self._required(shapes, chosen)
         hidden = self._hidden(input_ids, attention_mask.bool(), states, shapes)
         # All words without gradients and then the live ones with them, where few words can be computed alone.
@@ -323,6 +410,8 @@ class LexicalSAE(nn.Module):
         them: what is computed and learned stays the same, but for which words are masked at random, at a fraction of
         the cost. Gates under which every word learns have all columns all the same.
         """
+        if self.literal is not None:
+            return self._literal_document(input_ids, attention_mask.bool(), states, live_only=live_only)
         if not self._pools_logits_first:
             encoded = self.encode(input_ids, attention_mask, states)
             # Every field is non-decreasing in the logit, so its maximum is what the greatest logit gives.
@@ -348,6 +437,9 @@ class LexicalSAE(nn.Module):
         `states` as in `encode`.
         """
         mask = attention_mask.bool()
+        if self.literal is not None:
+            read = read_words(self, input_ids, mask, states)
+            return sparse_code(read, (len(input_ids), len(self.dimensions)))
         if not self._pools_logits_first:
             sequence = self.encode(input_ids, mask, states).sparse_sequence
             pooled = self.pool(sequence, mask)
@@ -372,6 +464,7 @@ class LexicalSAE(nn.Module):
         position is one on words; shapes stay. `shapes` are those of all words, not of the chosen ones alone: the
         encoder may be told of them. `states` as in `encode`.
         """
+        self._refuse_positions()
         mask = attention_mask.bool()
         if chosen.dtype != torch.bool:
             raise ValueError(f"chosen must be a mask of type bool, not {chosen.dtype}: as numbers it would be an index")
@@ -400,6 +493,8 @@ class LexicalSAE(nn.Module):
     ) -> Float[Tensor, "B V"]:
         """Greatest logit of every dimension over the real positions, sense slots included."""
         mask = attention_mask.bool()
+        if self.literal is not None:
+            return self._literal_document(input_ids, mask, states, live_only=False).logits
         return self._all_columns(self.projection.pooled(self._hidden(input_ids, mask, states), input_ids, mask))
 
     @property
@@ -454,6 +549,20 @@ class LexicalSAE(nn.Module):
             raise ValueError(f"this model has no head {name!r}; it has: {', '.join(self.heads)}")
         return self.heads[name]  # pyright: ignore[reportReturnType]
 
+    def add_heads(self, names: Sequence[str], like: str) -> None:
+        """New heads for the labels of another one, for as long as training needs them."""
+        size, labels = len(self.dimensions), self.labels[like]
+        for name in names:
+            head = self.config.head.build(size, len(labels)).to(next(self.head(like).parameters()))
+            if isinstance(head, TableHead):
+                head.make_room(self.backbone.input_width)
+            self.heads[name], self.labels[name] = head, labels
+
+    def drop_heads(self, names: Sequence[str]) -> None:
+        """Take heads away again."""
+        for name in names:
+            del self.heads[name], self.labels[name]
+
     def distinct_heads(self, names: Iterable[str] | None = None) -> list[Head]:
         """The heads of these names, by default of all, each once: a shared head has several names."""
         return list(dict.fromkeys(self.head(name) for name in (self.heads if names is None else names)))
@@ -464,6 +573,30 @@ def _build_heads(config: ModelConfig, size: int, labels: Mapping[str, Sequence[s
     if not config.shared_head:
         return {name: config.head.build(size, len(own)) for name, own in labels.items()}
     return dict.fromkeys(labels, config.head.build(size, len(next(iter(labels.values())))))
+
+
+def _tables(heads: nn.ModuleDict) -> Iterator[tuple[str, TableHead]]:
+    """The heads of a model with literal words, by name."""
+    for name, head in heads.items():
+        assert isinstance(head, TableHead)
+        yield name, head
+
+
+def _longer(part: nn.Module, **more: Tensor) -> nn.Module:
+    """The same part with longer buffers, for a view of a model."""
+    view = copy.copy(part)
+    view._buffers = {**part._buffers, **{name: torch.cat([part.get_buffer(name), new]) for name, new in more.items()}}
+    return view
+
+
+def _with_multi_piece_words(config: ModelConfig, backbone: Backbone, texts: Sequence[str]) -> ModelConfig:
+    """The settings with every word of these texts that the tokenizer splits; a list that is given stays."""
+    if config.literal is None or config.literal.multi_piece_words or not texts:
+        return config
+    read = tokenise(backbone.tokenizer, texts, min(config.max_length, backbone.max_tokens))
+    vocabulary = Vocabulary(backbone.tokenizer, backbone.vocab_size)
+    words = multi_piece_words(map(vocabulary.split_words, read.ids), vocabulary)
+    return config.model_copy(update={"literal": config.literal.model_copy(update={"multi_piece_words": words})})
 
 
 def _with_cut_words(config: ModelConfig, backbone: Backbone, texts: Sequence[str]) -> ModelConfig:

@@ -44,6 +44,7 @@ def score(model: LexicalSAE, split: TextSplit, on_step: OnStep = silent, batch_s
     """Accuracy, active words and identity error over a split."""
     model.eval()
     texts = tokenise(model.tokenizer, split.texts, model.max_length)
+    model = model.opened_to(texts.ids)
     gold = torch.tensor(split.labels)
     is_correct = torch.zeros(len(split), dtype=torch.bool)
     active, worst, done = 0, 0.0, 0

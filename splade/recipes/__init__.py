@@ -1,4 +1,4 @@
-"""Five recipes, one per generation of the method: each fixes every part."""
+"""The recipes, one per generation of the method: each fixes every part."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,10 +9,11 @@ from splade.recipes.cajt import cajt
 from splade.recipes.cis import cis
 from splade.recipes.lexical_sae import lexical_sae
 from splade.recipes.transcoder import transcoder
+from splade.recipes.words import words
 from splade.suggest import did_you_mean
 
 RECIPES: dict[str, Callable[[], Recipe]] = {
-    recipe.__name__: recipe for recipe in (anchored, cajt, cis, lexical_sae, transcoder)
+    recipe.__name__: recipe for recipe in (anchored, cajt, cis, lexical_sae, transcoder, words)
 }
 
 

@@ -80,7 +80,7 @@ class Criterion(nn.Module):
             loss = loss + self.count.multiplier * surplus
         if self.tutor is not None:
             loss = loss + self.tutor(encoded.states, logits, encoded.labels, self.settings.label_smoothing)
-        active, words = active_count(encoded.sparse_vector > 0), active_count(encoded.gate.gate_mask > 0.5)
+        active, words = active_count(encoded.sparse_vector != 0), active_count(encoded.gate.gate_mask > 0.5)
         return loss, PieceLoss(share, ce.item(), active.item(), words.item(), terms)
 
     def cross_entropy(self, logits: Tensor, labels: Tensor) -> Tensor:
@@ -129,6 +129,7 @@ class Criterion(nn.Module):
         """Means over a task's samples: `ce`, `accuracy`, `active_words`, and each term by its kind."""
         model.eval()
         self.eval()
+        model = model.opened_to(task.texts.ids)
         sums: dict[str, float] = {}
         samples = 0.0
         for rows in (alike for batch in length_buckets(task.texts, 64) for alike in task.alike(batch)):
@@ -140,7 +141,7 @@ class Criterion(nn.Module):
             found = {name: value.item() for name, value in self.ask(model, encoded).values.items()}
             found["ce"] = self.cross_entropy(logits, encoded.labels).item()
             found["accuracy"] = (logits.argmax(-1) == encoded.labels).float().mean().item()
-            found["active_words"] = active_count(encoded.sparse_vector > 0).item()
+            found["active_words"] = active_count(encoded.sparse_vector != 0).item()
             for name, value in found.items():
                 sums[name] = sums.get(name, 0.0) + count * value
             samples += count

@@ -31,12 +31,14 @@ from splade.progress import OnStep, Step, silent
 from splade.training.batch_size import MicroBatches, automatic_size
 from splade.training.calibrate import open_about_each, proposed_words, require_offset
 from splade.training.criterion import NOTHING, Criterion, PieceLoss
+from splade.training.folds import FoldedDocuments
 from splade.training.lr_range import as_found, lr_range_test
 from splade.training.optim import Optimiser, ParameterGroup, at_rate, centralise_gradients
 from splade.training.random_state import chance_as_found, random_state, restore_random_state
 from splade.training.settings import TrainingConfig
 from splade.training.stopping import EpochScores, Selection
-from splade.training.tasks import Encoded, Task
+from splade.training.tasks import Documents, Encoded, Task
+from splade.training.word_table import fit_word_table
 from splade.training.word_vectors import learn_together, write_out
 
 logger = logging.getLogger(__name__)
@@ -96,6 +98,8 @@ class Trainer:
                 f"training needs labelled texts or words, got {labelled[0]} to learn from and {labelled[1]} to "
                 "validate on"
             )
+        if model.literal is not None:
+            train = _in_folds(model, train, seed)
         _require_equal_labels(model, train)
         self.model, self.train, self.validation = model, train, validation
         self.settings, self.seed, self.callbacks = settings, seed, callbacks or Callbacks()
@@ -153,6 +157,8 @@ class Trainer:
         self.model.load_state_dict(self.best_weights)
         for head in self.model.distinct_heads(self.train.heads):
             write_out(head)
+        if isinstance(self.train, FoldedDocuments):
+            self.model.drop_heads(self.train.heads)
         self.model.eval()
         assert self.selection.best is not None
         return self.selection.best
@@ -160,6 +166,8 @@ class Trainer:
     def prepare(self) -> None:
         """What comes before the first step: words that may be revived, a calibrated gate, and a learning rate."""
         settings = self.settings
+        if isinstance(self.train, FoldedDocuments):
+            fit_word_table(self.model, self.train, self.train.folds, self.train.heads, self.callbacks.on_step)
         for term in self.criterion.objective.terms.values():
             if isinstance(term, FrequencyPenalty) and term.config.proposals:
                 samples = self._logits_of(self._some_texts(PROPOSING_TEXTS))
@@ -423,6 +431,15 @@ class Trainer:
         self.warmup_validations = [(accuracy, ce) for accuracy, ce in state["warmup_validations"]]
         self.micro.size = state["micro_batch"]
         restore_random_state(state["random"])
+
+
+def _in_folds(model: LexicalSAE, train: Task, seed: int) -> "FoldedDocuments":
+    """The documents in folds, with a head for each in the model until training ends."""
+    if not isinstance(train, Documents):
+        raise ValueError("literal words are trained on documents with a label each; tag with another recipe")
+    folded = train if isinstance(train, FoldedDocuments) else FoldedDocuments.of(train, seed)
+    model.add_heads(folded.heads, like=train.head)
+    return folded
 
 
 def _copy_of(state: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -125,7 +125,7 @@ def test_a_model_without_any_reads_texts_as_it_did():
 )
 def test_a_batch_is_joined_as_each_text_is(ids):
     part, vocabulary = neighbourhood("n't")
-    joined = part._goes_on_after(torch.tensor([ids], dtype=torch.long))[0].tolist()
+    joined = part.goes_on_after(torch.tensor([ids], dtype=torch.long))[0].tolist()
     expected = [False] * max(0, len(ids) - 1)
     at = 0
     for word in vocabulary.split_words(ids):

@@ -159,7 +159,7 @@ def test_the_trie_finds_what_a_table_of_whole_words_finds(data):
                 end += 1
             expected[row, at] = table.get(tuple(tokens[at:end]), NOBODY)
             at = end
-    assert torch.equal(part.cut.find(ids, part._goes_on_after(ids)), expected)
+    assert torch.equal(part.cut.find(ids, part.goes_on_after(ids)), expected)
 
 
 # In a model

@@ -79,7 +79,8 @@ def read_case(model: LexicalSAE, row: int, text: str) -> Case:
     """The decision on one text; its time is what predicting costs."""
     encoded = encode(model.tokenizer, [repair_text(text)], model.max_length)
     tokens = TokenisedTexts.of(encoded, pad_id(model.tokenizer))
+    model = model.opened_to(tokens.ids)
     batch = tokens.batch([0])
     state = read_batch(model, batch)
-    read = ReadTexts([text], encoded, tokens.ids, batch, state)
+    read = ReadTexts(model, [text], encoded, tokens.ids, batch, state)
     return Case(model, row, read, layout_of(text, *encoded), class_centred(state.logits, state.logits.argmax(-1)))

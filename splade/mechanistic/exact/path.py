@@ -28,6 +28,9 @@ def along_path(head: Head, state: State) -> State:
 
     Example: `attribute_code(along_path(head, state), labels, centred=True)`
     """
+    if getattr(head, "is_linear", False):
+        # Every point of the path has the same readout, and the empty text's decision is the bias.
+        return state
     layers = relu_layers(head)
     if layers is None:
         raise ValueError(

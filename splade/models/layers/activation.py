@@ -305,3 +305,24 @@ class _JumpStep(torch.autograd.Function):
         r, theta, width, gate = ctx.saved_tensors
         pull = (grad_activated * r + grad_gate) * ctx.kernel.density((r - theta) / width) / width
         return grad_activated * gate, -pull.sum_to_size(theta.shape), None, None
+
+
+class PresenceGate(Gate):
+    """Open for every word that is in reach, whatever its logit: what a literal word needs. Nothing is learned."""
+
+    lowest_opening = -torch.inf
+
+    class Config(PartConfig):
+        kind: Literal["presence"] = "presence"
+        offset: Literal[False] = False
+        """There is no threshold to shift."""
+
+        def build(self, size: int) -> "PresenceGate":
+            return PresenceGate(size, use_offset=False)
+
+    def thresholds(self) -> Float[Tensor, " V"]:
+        return torch.full_like(self.closed, -torch.inf, dtype=torch.float32)
+
+    def activate(self, z: Float[Tensor, "*batch V"], theta: Float[Tensor, "*#batch V"]) -> GateOutput:
+        present = (z > theta).to(z.dtype)
+        return GateOutput(present, present, present)

@@ -41,7 +41,7 @@ def frequent_cut_words(
     by_name: Counter[str] = Counter()
     for ids in texts:
         split = set(map(tuple, vocabulary.split_words(ids)))
-        names |= {way: _name(str(vocabulary.tokenizer.decode(list(way)))) for way in split - names.keys()}
+        names |= {way: word_name(str(vocabulary.tokenizer.decode(list(way)))) for way in split - names.keys()}
         # A text counts once, though it may hold several forms of one word.
         by_name.update({names[way] for way in split})
     frequent = [
@@ -59,7 +59,7 @@ def frequent_cut_words(
     return tuple(sorted(always_cut, key=lambda name: (-by_name[name], name))[:most])
 
 
-def _name(decoded: str) -> str:
+def word_name(decoded: str) -> str:
     """How a word is called: as it is written, and "n't" if it ends in that. Example: `isn ’ t -> n't`"""
     name = decoded.strip()
     # Some decoders put blanks around an apostrophe.

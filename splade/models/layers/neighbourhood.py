@@ -14,36 +14,28 @@ themselves alone (`cut_words`).
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int
 from pydantic import Field, field_validator
-from torch import Tensor, nn
-from torch.nn.functional import normalize, pad
+from torch import Tensor
+from torch.nn.functional import normalize
 
 from splade.contractions import SHORT_NOT, word_form
 from splade.encoding import encode
 from splade.function_words import function_word_mask
-from splade.models.layers.cut_words import NOBODY, CutWords
+from splade.models.layers.cut_words import NOBODY
+from splade.models.layers.word_boundaries import WordBoundaries, is_part
 from splade.part import PartConfig
-from splade.vocab import (
-    APOSTROPHE,
-    APOSTROPHE_TEE,
-    CONTINUATION,
-    NO_PART,
-    STEM,
-    TEE,
-    Dimension,
-    Vocabulary,
-)
+from splade.vocab import CONTINUATION, Dimension, Vocabulary
 
 GATHERED_FLOATS = 2**22
 """Decoder rows gathered at once, in numbers: 16 MB in single precision."""
 
 
-class Neighbourhood(nn.Module):
+class Neighbourhood(WordBoundaries):
     """A table of N words per token; special tokens, numbers, function words and parts of words speak for nobody.
 
     "cr" of "crass" says nothing about the word that it begins, so a token speaks only where it is the whole word. A
@@ -52,12 +44,6 @@ class Neighbourhood(nn.Module):
     """
 
     table: Int[Tensor, "V N"]
-    goes_on: Bool[Tensor, " V"]
-    """Tokens that go on with the word before them, if there is one."""
-    can_go_on: Bool[Tensor, " V"]
-    """Tokens after which a word can go on."""
-    contraction_parts: Int[Tensor, " V"]
-    """What each token can be in "isn't"."""
     decoder_rows: Int[Tensor, " W"]
     """The row of the decoder that each word is read by: its own, or that of its first token."""
     cut_dimensions: Int[Tensor, " K"]
@@ -100,14 +86,9 @@ class Neighbourhood(nn.Module):
             return whole if self.function_words else whole & ~function_word_mask(vocabulary)
 
     def __init__(self, config: Config, vocabulary: Vocabulary) -> None:
-        super().__init__()
-        self.config, self._vocabulary = config, vocabulary
+        super().__init__(config.cut_words, vocabulary)
+        self.config = config
         self.register_buffer("table", torch.full((vocabulary.size, config.words_per_token), NOBODY))
-        goes_on, can_go_on = vocabulary.joins_mask
-        self.register_buffer("goes_on", goes_on.clone(), persistent=False)
-        self.register_buffer("can_go_on", can_go_on.clone(), persistent=False)
-        self.register_buffer("contraction_parts", vocabulary.contraction_parts.clone(), persistent=False)
-        self.cut = CutWords(config.cut_words, vocabulary)
         rows = torch.cat([torch.arange(vocabulary.size, device="cpu"), self.cut.first_tokens])
         self.register_buffer("decoder_rows", rows, persistent=False)
         appended = torch.arange(vocabulary.size, len(rows), device="cpu")
@@ -142,41 +123,13 @@ class Neighbourhood(nn.Module):
             self._is_chosen = bool((self.table != NOBODY).any())
             if not self._is_chosen:
                 raise ValueError("no token has a neighbourhood yet: call model.start_from_backbone() first")
-        joined = self._goes_on_after(input_ids)
-        words = self.table[input_ids].masked_fill((~real | _is_part(joined))[..., None], NOBODY)
+        joined = self.goes_on_after(input_ids)
+        words = self.table[input_ids].masked_fill((~real | is_part(joined))[..., None], NOBODY)
         if len(self.cut):
             found = self.cut.find(input_ids, joined)
             speaks = (found != NOBODY) & real
             words[..., 0] = torch.where(speaks, self.cut_dimensions[found], words[..., 0])
         return words
-
-    def own_words(self, input_ids: Int[Tensor, "B L"]) -> Int[Tensor, "B L"]:
-        """The dimension of each word that is one token, and at its first token that of a cut word; else nobody."""
-        joined = self._goes_on_after(input_ids)
-        found = self.cut.find(input_ids, joined)
-        whole = input_ids.masked_fill(_is_part(joined), NOBODY)
-        return torch.where(found == NOBODY, whole, len(self.table) + found)
-
-    def _goes_on_after(self, input_ids: Int[Tensor, "*batch L"]) -> Bool[Tensor, "*batch L-1"]:
-        """Positions whose word goes on with the next token."""
-        joined = self.can_go_on[input_ids[..., :-1]] & self.goes_on[input_ids[..., 1:]]
-        if not self.cut.has_contractions:
-            return joined
-        # "'n' twang": where a word goes on after the last letter, that letter begins it.
-        parts = self.contraction_parts[input_ids].masked_fill(pad(joined, (0, 1)), NO_PART)
-        stems = self.contraction_parts[input_ids][..., :-1] == STEM
-        after, behind = parts[..., 1:], pad(parts[..., 2:], (0, 1), value=NO_PART)
-        in_three = stems & (after == APOSTROPHE) & (behind == TEE)
-        in_two = stems & (after == APOSTROPHE_TEE)
-        return joined | in_two | in_three | pad(in_three, (1, 0))[..., :-1]
-
-    def mute_words(self, token_ids: Sequence[int]) -> list[list[int]]:
-        """The words of a text that stand in several tokens, none of which speaks; each as its tokens, in their order.
-
-        Example: [CLS] a maw ##kish film [SEP] -> [[maw, ##kish]], unless "mawkish" is one of the `cut_words`
-        """
-        words = self._vocabulary.split_words(token_ids, contractions=self.cut.has_contractions)
-        return [word for word in words if tuple(word) not in self.cut.known]
 
     def allows(self, input_ids: Int[Tensor, "B L"], real: Bool[Tensor, "B L"]) -> Bool[Tensor, "B L W"]:
         """The same as a mask over all words: the slow form."""
@@ -184,11 +137,6 @@ class Neighbourhood(nn.Module):
         # One spare column takes what speaks for nobody.
         mask = torch.zeros(*input_ids.shape, size + 1, dtype=torch.bool, device=words.device)
         return mask.scatter_(-1, words.where(words != NOBODY, size), True)[..., :size]
-
-
-def _is_part(joined: Bool[Tensor, "*batch J"]) -> Bool[Tensor, "*batch J+1"]:
-    """Positions whose token is only a part of the word that stands there, given which words go on with the next."""
-    return pad(joined, (0, 1)) | pad(joined, (1, 0))
 
 
 def _words_at_the_start(words: list[int], vocabulary: Vocabulary) -> Iterator[tuple[int, int]]:

@@ -31,6 +31,24 @@ class MaxPool(nn.Module):
         return sparse_sequence.masked_fill(~attention_mask[..., None], 0.0).amax(1)
 
 
+class SumPool(nn.Module):
+    """The sum over real positions, for activations that are already shares of a document's."""
+
+    pools_logits_first = False
+
+    class Config(PartConfig):
+        kind: Literal["sum"] = "sum"
+
+        def build(self, size: int) -> "SumPool":
+            del size
+            return SumPool()
+
+    def forward(
+        self, sparse_sequence: Float[Tensor, "B L V"], attention_mask: Bool[Tensor, "B L"]
+    ) -> Float[Tensor, "B V"]:
+        return sparse_sequence.masked_fill(~attention_mask[..., None], 0.0).sum(1)
+
+
 class AttentionPool(nn.Module):
     """Weighted mean over real positions, the weights a softmax of a learned score `u . s_l`."""
 

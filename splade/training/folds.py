@@ -1,0 +1,97 @@
+"""Texts in folds, each decided on by a table that was fitted without it."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from splade.data.batches import TokenisedTexts
+from splade.models.lexical_sae import LexicalSAE
+from splade.training.tasks import Documents, Encoded
+
+FOLDS = 5
+
+
+@dataclass(frozen=True)
+class FoldedDocuments(Documents):
+    """Documents in folds; the samples of fold k are decided on by the head `<head>_without_<k>`."""
+
+    folds: Int[Tensor, " T"] = torch.empty(0, dtype=torch.long)
+
+    @classmethod
+    def of(cls, documents: Documents, seed: int) -> "FoldedDocuments":
+        """The documents in folds at random; texts that contain one another stay together."""
+        return cls(documents.texts, documents.labels, documents.head, random_folds(documents.texts.ids, seed))
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        return tuple(f"{self.head}_without_{k}" for k in range(FOLDS))
+
+    def alike(self, rows: Sequence[int]) -> list[list[int]]:
+        by_fold: defaultdict[int, list[int]] = defaultdict(list)
+        for row in rows:
+            by_fold[int(self.folds[row])].append(row)
+        return [by_fold[k] for k in sorted(by_fold)]
+
+    def batches(self, size: int, generator: np.random.Generator, short_first: float) -> list[list[int]]:
+        """All rows in random batches, each of one fold."""
+        batches: list[list[int]] = []
+        for k in range(FOLDS):
+            rows = (self.folds == k).nonzero().flatten().tolist()
+            part = TokenisedTexts(
+                tuple(self.texts.ids[row] for row in rows),
+                tuple(self.texts.tokens_cut[row] for row in rows),
+                self.texts.pad_id,
+            )
+            within = Documents(part, self.labels[rows]).batches(size, generator, short_first)
+            batches += [[rows[i] for i in batch] for batch in within]
+        return [batches[i] for i in generator.permutation(len(batches))]
+
+    def encode(self, model: LexicalSAE, rows: Sequence[int], *, live_only: bool = False) -> Encoded:
+        (fold,) = {int(self.folds[row]) for row in rows}
+        return Documents(self.texts, self.labels, self.heads[fold]).encode(model, rows, live_only=live_only)
+
+
+def random_folds(texts: Sequence[Sequence[int]], seed: int) -> Int[Tensor, " T"]:
+    """The fold of each tokenised text, at random; a text inside a longer one is in its fold."""
+    groups = torch.tensor(containing_texts(texts))
+    drawn = torch.from_numpy(np.random.default_rng([seed, FOLDS]).integers(0, FOLDS, len(texts)))
+    folds = drawn[groups]
+    # Few texts may leave a fold empty; each needs one to be fitted without.
+    for k in range(FOLDS):
+        if not bool((folds == k).any()):
+            folds[k % len(folds)] = k
+    return folds
+
+
+def containing_texts(texts: Sequence[Sequence[int]]) -> list[int]:
+    """For each tokenised text, the row of a text that contains it, itself if none does; special tokens do not count.
+
+    Example: [CLS] a good film [SEP], [CLS] good film [SEP] -> [0, 0]
+    """
+    inner = [tuple(ids[1:-1]) for ids in texts]
+    rows_with: defaultdict[tuple[int, ...], list[int]] = defaultdict(list)
+    found = list(range(len(texts)))
+    for row in sorted(range(len(texts)), key=lambda i: -len(inner[i])):
+        ids = inner[row]
+        pairs = list(zip(ids, ids[1:], strict=False))
+        if not pairs:
+            continue
+        # Any text that contains this one contains its rarest pair of tokens: only those few are compared.
+        rarest = min(pairs, key=lambda pair: len(rows_with[pair]))
+        wanted = _written(ids)
+        whole = next((other for other in rows_with[rarest] if wanted in _written(inner[other])), None)
+        if whole is not None:
+            found[row] = whole
+            continue
+        for pair in set(pairs):
+            rows_with[pair].append(row)
+    return found
+
+
+def _written(ids: Sequence[int]) -> str:
+    return f" {' '.join(map(str, ids))} "
