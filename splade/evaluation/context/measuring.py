@@ -22,6 +22,8 @@ from splade.evaluation.context.sentiment import (
     positive_class,
 )
 from splade.evaluation.context.shifts import ShiftScores, measure_shifts
+from splade.evaluation.names_sae import LexicalSAENames
+from splade.models.lexical_sae import LexicalSAE
 from splade.progress import OnStep, silent
 
 READ_AT_MOST, READ_TIMES = 2000, 20
@@ -57,7 +59,7 @@ class ContextScores:
 
 
 def measure_context(
-    model: ContextModel,
+    model: LexicalSAE | ContextModel,
     texts: Sequence[str],
     labels: Sequence[int],
     train_texts: Sequence[str],
@@ -77,6 +79,7 @@ def measure_context(
     """
     if not texts or len(texts) != len(labels):
         raise ValueError(f"{len(texts)} texts with {len(labels)} labels; give at least one text, and a label for each")
+    model = LexicalSAENames(model) if isinstance(model, LexicalSAE) else model
     references = fit_references(train_texts, train_labels) if references is None else references
     rows = rows_by_lot(len(texts), min(READ_AT_MOST, READ_TIMES * limit or READ_AT_MOST), seed)
     chosen = [texts[row] for row in rows]

@@ -65,8 +65,8 @@ def measure_minimal_pairs(model: ContextModel, positive: int, seed: int = 0, on_
             [_at(side, word).contributions[positive] for side, word in zip(sides, those, strict=True)]
             for those in ((pair.noun, pair.noun), pair.adjectives)
         )
-        sizes = (abs(at_noun[0] - at_noun[1]), abs(at_adjective[0] - at_adjective[1]))
-        figures.append((features[0] != features[1], len(features[0]), len(features[1]), *sizes))
+        sizes = (float(abs(one - other)) for one, other in (at_noun, at_adjective))
+        figures.append((float(features[0] != features[1]), *(float(len(one)) for one in features), *sizes))
     rows = [nouns.index(pair.noun) for pair in pairs]
     means = _means(rows, ("changed", "positive", "negative", "noun", "adjective"), figures, seed)
     return PairScores(
@@ -97,7 +97,7 @@ def measure_antonyms(model: ContextModel, positive: int, seed: int = 0, on_step:
     figures = []
     for i, (pair, _) in enumerate(swaps):
         one, other = (_at(words[2 * i + j], word).contributions[positive] for j, word in enumerate(pair))
-        figures.append((one * other < 0,))
+        figures.append((float(one * other < 0),))
     pairs = list(dict.fromkeys(pair for pair, _ in swaps))
     means = _means([pairs.index(pair) for pair, _ in swaps], ("reversed",), figures, seed)
     return AntonymScores(len(swaps), means.share("reversed"))
@@ -130,11 +130,11 @@ def measure_negation(
 
     def rate(words: Sequence[str], label: int, by: Predict) -> Interval:
         rows = [i for i in range(len(words)) for _ in NEGATION_FRAMES]
-        right = [(bool(found == label),) for found in by(negated(words))]
+        right = [(float(found == label),) for found in by(negated(words))]
         return _means(rows, ("right",), right, seed).share("right")
 
     def plain(words: Sequence[str], label: int) -> Interval:
-        right = [(found == label,) for found in own([PLAIN_FRAME.format(x=word) for word in words])]
+        right = [(float(found == label),) for found in own([PLAIN_FRAME.format(x=word) for word in words])]
         return _means(range(len(words)), ("right",), right, seed).share("right")
 
     negative = 1 - positive
