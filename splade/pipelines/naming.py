@@ -12,7 +12,6 @@ from splade.evaluation.context.references import fit_references, sentiment_lexic
 from splade.evaluation.context.sentiment import positive_class
 from splade.evaluation.names import measure_names, strongest_words
 from splade.evaluation.names_bag import BagOfWords, NoWords
-from splade.models.lexical_sae import LexicalSAE
 from splade.models.persistence import from_pretrained
 from splade.pipelines.inputs import draw, load_data, model_folder, require_same_experiment, require_same_labels
 from splade.pipelines.scoring import require_same_rows
@@ -73,26 +72,18 @@ def run_names(
     train, test = dataset.train, dataset.test
     lexicon = None if positive_class(dataset.label_names) is None else sentiment_lexicon()
     references = fit_references(train.texts, train.labels, bag, lexicon)
-
-    def measured(one: LexicalSAE | BagOfWords) -> dict[str, Any]:
-        rows = (test.texts, test.labels, train.texts, train.labels, dataset.label_names)
-        context = measure_context(one, *rows, seed, texts, on_step, references=references)
-        return {
-            **measure_names(one, test.texts, train.texts, seed, texts, on_step).as_dict(),
-            "context": context.as_dict(),
-        }
-
+    rows = (test.texts, test.labels, train.texts, train.labels, dataset.label_names)
     strongest = {}
     if words:
         read = draw(dataset.test, READ_AT_MOST, seed)
         found = strongest_words(model, read.texts, read.labels, words, on_step, all_tokens=all_tokens)
         strongest = {dataset.label_names[label]: [asdict(word) for word in own] for label, own in found.items()}
-    results = {
-        "model": measured(model),
-        "bag of words": measured(bag),
-        "strongest_words": strongest,
-        "test_texts": len(dataset.test),
-    }
+    results: dict[str, Any] = {}
+    for name, one in (("model", model), ("bag of words", bag)):
+        results[name] = measure_names(one, test.texts, train.texts, seed, texts, on_step).as_dict()
+        context = measure_context(one, *rows, seed, texts, on_step, references=references)
+        results[name]["context"] = context.as_dict()
+    results |= {"strongest_words": strongest, "test_texts": len(test)}
     write_json(own.parent / NAMES, results)
     return results
 

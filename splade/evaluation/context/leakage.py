@@ -25,7 +25,7 @@ from splade.evaluation.context.probe import cross_validated, label_bits, sparse_
 from splade.evaluation.context.words import ReadTexts
 from splade.evaluation.intervals import Interval
 
-REFERENCE = "Makonnen et al. 2025, arXiv:2504.14094"
+REFERENCE = "Parisini et al. 2025, arXiv:2504.14094"
 
 
 @dataclass(frozen=True)
