@@ -25,9 +25,7 @@ LEXICON = PyPIArchive(
     member="vaderSentiment/vader_lexicon.txt",
 )
 UNINFORMATIVE = 0.35
-"""The presence of a neutral word moves no two classes apart by this many logits."""
-FEWEST_TEXTS = 5
-"""Training texts that a word must occur in before it can be called uninformative."""
+"""The presence of a neutral word moves the classes apart by less than this many logits."""
 POLARITY_SHIFTERS = frozenset({"hardly", "barely", "scarcely", "rarely", "seldom", "lack", "lacks", "fails", "fail"})
 """Negations of another kind: what they do depends on the rest of the sentence by their meaning."""
 MOST_STEPS = 1000
@@ -86,18 +84,16 @@ def _words_and_pairs(texts: Sequence[str]) -> tuple[TfidfVectorizer, Any]:
 
 
 def neutral_words(texts: Sequence[str], labels: Sequence[int], lexicon: frozenset[str] = frozenset()) -> frozenset[str]:
-    """Words of five texts and more whose presence tells no two classes apart; no negations, none of the lexicon.
+    """Words of the training texts whose presence does not tell classes apart; no negations, none of the lexicon.
 
-    A logistic regression on which words are present gives each word a weight per class. The greatest difference between
-    two classes, which for two classes is the usual coefficient, is below 0.35.
+    A logistic regression on which words are present gives each word a weight per class. Twice their standard deviation
+    over classes, which for two classes is the usual coefficient, is below 0.35.
     """
-    counter = CountVectorizer(analyzer=_forms, binary=True, min_df=1)  # pyright: ignore[reportArgumentType]
+    counter = CountVectorizer(analyzer=_forms, binary=True)  # pyright: ignore[reportArgumentType]
     columns: Any = counter.fit_transform(texts)
     weights = LogisticRegression(max_iter=MOST_STEPS).fit(columns, np.asarray(labels)).coef_
-    effect = np.abs(weights[0]) if len(weights) == 1 else np.ptp(weights, axis=0)
-    frequency = np.bincount(columns.indices, minlength=columns.shape[1])
-    is_weak = (effect < UNINFORMATIVE) & (frequency >= FEWEST_TEXTS)
-    weak = set(counter.get_feature_names_out()[is_weak].tolist())
+    effect = np.abs(weights[0]) if len(weights) == 1 else 2 * weights.std(axis=0)
+    weak = set(counter.get_feature_names_out()[effect < UNINFORMATIVE].tolist())
     return frozenset(weak - {word_form(word) for word in NEGATIONS} - POLARITY_SHIFTERS - lexicon)
 
 
