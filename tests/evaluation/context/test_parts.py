@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from splade.evaluation.context import references
 from splade.evaluation.context.accuracy import measure_accuracy
 from splade.evaluation.context.columns import activation_columns, exchanged_activities, neutral_activities
 from splade.evaluation.context.defaults import read_texts, texts_with_rare_words
@@ -89,12 +90,12 @@ def test_context_free_accuracy_by_hand():
     # "good" counts +2 and "not" -3 wherever they are; context takes "good" to -2 beside "not".
     table = Table({"good": 2.0, "bad": -2.0, "not": -1.0}, lambda word, text: -4.0 * (word == "good" and "not" in text))
     texts, labels = ["good", "not good", "bad"], [1, 0, 0]
-    references = fit_references(["good", "bad", "not bad"] * 2, [1, 0, 1] * 2)
-    scores = measure_accuracy(table, texts, read_texts(table, texts, labels, [], 2), references)
+    fitted = fit_references(["good", "bad", "not bad"] * 2, [1, 0, 1] * 2)
+    scores = measure_accuracy(table, texts, read_texts(table, texts, labels, [], 2), fitted)
     assert scores.full.mean == 1
     assert scores.context_free.mean == pytest.approx(2 / 3), "'not good' is positive by default: 2 - 1 > 0"
     assert scores.difference.mean == pytest.approx(-1 / 3)
-    bag = [reading.label for reading in references.bag.contributions(texts)]
+    bag = [reading.label for reading in fitted.bag.contributions(texts)]
     assert scores.bag_of_words.mean == pytest.approx(np.mean(np.array(bag) == labels))
 
 
@@ -102,8 +103,8 @@ def test_estimated_defaults_by_hand():
     # One word whose activation is the label's: by default each text has the mean of the others.
     toy = Toy(lambda words: [("story", int("good" in words), 1.0)], {0: -1.0, 1: 1.0})
     texts, labels = ["story good", "story bad", "story bad"], [1, 0, 0]
-    references = fit_references(["good", "bad"] * 3, [1, 0] * 3)
-    scores = measure_accuracy(toy, texts, read_texts(toy, texts, labels, [], 2), references)
+    fitted = fit_references(["good", "bad"] * 3, [1, 0] * 3)
+    scores = measure_accuracy(toy, texts, read_texts(toy, texts, labels, [], 2), fitted)
     assert scores.full.mean == 1
     # First: others activate 0 -> negative, wrong. The others: 0 and 1 in half each -> 0, a tie, class 0.
     assert scores.context_free.mean == pytest.approx(2 / 3)
@@ -218,6 +219,14 @@ def test_with_three_classes_a_word_of_one_of_them_is_not_neutral():
 def test_the_lexicon_is_read_by_its_first_field(tmp_path):
     (tmp_path / "lexicon.txt").write_text("Abysmal\t-2.1\t0.7\t[]\n\nworth it\t1\t1\t[]\n", encoding="utf-8")
     assert read_lexicon(tmp_path / "lexicon.txt") == {"abysmal", "worth it"}
+
+
+def test_without_a_network_there_is_no_lexicon(monkeypatch):
+    def fail(_):
+        raise RuntimeError("no network")
+
+    monkeypatch.setattr(references, "fetch_from_pypi", fail)
+    assert references.sentiment_lexicon() is None
 
 
 # Sentiment
