@@ -112,6 +112,19 @@ def test_a_table_that_generalises_is_not_a_leak():
     assert scores.points.mean == 0
 
 
+def test_a_leak_that_only_the_own_head_can_read_counts():
+    # Every neutral word occurs once: a probe learns nothing of it, the head reads its shift.
+    words = [f"word{i}" for i in range(20)]
+    table = Table(dict.fromkeys(words, 0.1), lambda _, text: 1.0 if "good" in text else -1.0)
+    labels = [i % 2 for i in range(20)]
+    texts = [f"{word} {('bad', 'good')[label]}" for word, label in zip(words, labels, strict=True)]
+    scores = measure_leakage(table, read_texts(table, texts, labels, [], 2), frozenset(words))
+    assert scores.own_head.mean == 1
+    assert scores.own_head_at_defaults.mean == 0.5, "all positive by default"
+    assert scores.probe.mean <= 0.6
+    assert scores.points.mean == pytest.approx(1 - max(scores.probe_on_presence.mean, 0.5))
+
+
 def test_the_share_of_contribution_on_neutral_words_is_over_the_predicted_class():
     table = {"good": 3.0, "story": 1.0}
     read = read_texts(Table(table), ["good story", "story", "the"], [1, 0, 1], [], 2)
