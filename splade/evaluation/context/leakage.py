@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from numpy import ndarray
 
 from splade.evaluation.bootstrap import BootstrapMeans
@@ -23,8 +23,10 @@ from splade.evaluation.context.columns import activation_columns, exchanged_acti
 from splade.evaluation.context.model import ContextModel
 from splade.evaluation.context.probe import cross_validated, label_bits, sparse_table
 from splade.evaluation.context.words import ReadTexts
-from splade.evaluation.intervals import Interval
+from splade.evaluation.intervals import Interval, mean_and_interval
 
+SHUFFLES = 10
+"""Permutations of the labels for the control."""
 REFERENCE = "Parisini et al. 2025, arXiv:2504.14094"
 
 
@@ -37,7 +39,7 @@ class LeakageScores:
     points: Interval
     """The greater of probe and own head, minus the greater of both context-free; as a share of texts."""
     shuffled_labels: Interval
-    """The same for labels in each other's place."""
+    """The same for shuffled labels: mean of several permutations, with its interval over them. One may be unlucky."""
     probe: Interval
     """The probe on what neutral words activate."""
     probe_on_presence: Interval
@@ -49,7 +51,7 @@ class LeakageScores:
     bits: Interval
     """I(activations; label) - I(presence; label)."""
     shuffled_activations: Interval
-    """The same with each word's activations exchanged among its texts."""
+    """The same with each word's activations exchanged among its texts; below zero by what the noise costs the probe."""
     label_bits: float
     """Entropy of the label."""
 
@@ -68,13 +70,10 @@ def measure_leakage(
     exchanged = sparse_table(activation_columns(exchanged_activities(activities, random)))
     own = model.decide(read.features(words)).argmax(1)
     at_defaults = model.decide(read.features(words, at_default=True)).argmax(1)
-    figures: dict[str, ndarray] = {}
-    for prefix, labels in (("", read.labels), ("shuffled ", random.permutation(read.labels))):
-        probed, by_presence = (cross_validated(columns, labels, seed) for columns in (activations, presence))
-        figures |= {f"{prefix}probe": probed.is_right, f"{prefix}presence": by_presence.is_right}
-        figures |= {f"{prefix}own": own == labels, f"{prefix}defaults": at_defaults == labels}
-        if not prefix:
-            figures |= {"activation bits": probed.bits, "presence bits": by_presence.bits}
+    probed, by_presence = (cross_validated(columns, read.labels, seed) for columns in (activations, presence))
+    figures: dict[str, ndarray] = {"probe": probed.is_right, "presence": by_presence.is_right}
+    figures |= {"own": own == read.labels, "defaults": at_defaults == read.labels}
+    figures |= {"activation bits": probed.bits, "presence bits": by_presence.bits}
     figures["exchanged bits"] = cross_validated(exchanged, read.labels, seed).bits
     figures["label bits"] = label_bits(read.labels)
     figures["neutral"], figures["all"] = _contribution_sizes(read, words)
@@ -82,8 +81,13 @@ def measure_leakage(
     means.update(range(len(read)), {name: torch.as_tensor(values) for name, values in figures.items()})
     return LeakageScores(
         neutral_words=len(words),
-        points=_points(means, ""),
-        shuffled_labels=_points(means, "shuffled "),
+        points=means.combined(["probe", "own", "presence", "defaults"], _points, of_shares=True),
+        shuffled_labels=mean_and_interval(
+            [
+                _shuffled_points(activations, presence, own, at_defaults, random.permutation(read.labels), seed)
+                for _ in range(SHUFFLES)
+            ]
+        ),
         probe=means.share("probe"),
         probe_on_presence=means.share("presence"),
         own_head=means.share("own"),
@@ -95,9 +99,22 @@ def measure_leakage(
     )
 
 
-def _points(means: BootstrapMeans, prefix: str) -> Interval:
-    names = [f"{prefix}{name}" for name in ("probe", "own", "presence", "defaults")]
-    return means.combined(names, lambda m: m[:, :2].max(1) - m[:, 2:].max(1), of_shares=True)
+def _points(m: Float[ndarray, "R 4"]) -> Float[ndarray, " R"]:
+    """The greater of the first two accuracies, minus the greater of the others. Example: 7, 8, 5, 6 -> 2"""
+    return m[:, :2].max(1) - m[:, 2:].max(1)
+
+
+def _shuffled_points(
+    activations: Any,
+    presence: Any,
+    own: Int[ndarray, " T"],
+    at_defaults: Int[ndarray, " T"],
+    labels: Int[ndarray, " T"],
+    seed: int,
+) -> float:
+    probed, by_presence = (cross_validated(columns, labels, seed).is_right for columns in (activations, presence))
+    right = (probed, own == labels, by_presence, at_defaults == labels)
+    return float(_points(np.array([[part.mean() for part in right]]))[0])
 
 
 def _bits(means: BootstrapMeans, name: str) -> Interval:

@@ -28,8 +28,8 @@ from splade.progress import OnStep, silent
 
 READ_AT_MOST, READ_TIMES = 2000, 20
 """Held-out texts for accuracy, leakage and shifts: at most so many, and so many times those that are edited."""
-DEFAULT_TEXTS, DEFAULT_TIMES = 1000, 10
-"""Training texts that are read to estimate defaults, likewise."""
+DEFAULT_TEXTS, DEFAULT_TIMES = 300, 3
+"""Training texts that are read to estimate defaults, likewise; with 1,000 context-free accuracy is 0.3 points higher."""
 
 
 @dataclass(frozen=True)
