@@ -29,7 +29,7 @@ from splade.progress import OnStep, silent
 READ_AT_MOST, READ_TIMES = 2000, 20
 """Held-out texts for accuracy, leakage and shifts: at most so many, and so many times those that are edited."""
 DEFAULT_TEXTS, DEFAULT_TIMES = 300, 3
-"""Training texts that are read to estimate defaults, likewise; with 1,000 context-free accuracy is 0.3 points higher."""
+"""Training texts that are read to estimate defaults, likewise. With 1,000, the quick start gains 0.4 points."""
 
 
 @dataclass(frozen=True)
