@@ -22,6 +22,12 @@ def seeded():
     torch.manual_seed(0)
 
 
+@pytest.fixture(autouse=True)
+def without_lexicon(monkeypatch):
+    """Training downloads the sentiment lexicon for its name tests; the suite needs no network."""
+    monkeypatch.setattr("splade.pipelines.naming.sentiment_lexicon", lambda: None)
+
+
 @pytest.fixture
 def run(monkeypatch, capsys):
     """The command as a person types it: exit code, standard output, standard error."""

@@ -50,7 +50,7 @@ def test_training_on_an_own_file_leaves_a_run_and_a_model_that_explains(run, tin
     page = (tmp_path / "run" / "report.html").read_text()
     assert "How well does it decide?" in page
     assert "On 3 texts of" in page
-    for told in ("Do words mean what they say? The model on 2 texts", "delete test"):
+    for told in ("Do words mean what they say? The model on 2 texts", "delete test", "context-free accuracy"):
         assert told in page
         assert told in output
     assert from_pretrained(tmp_path / "run" / "model").labels == {"classify": ("neg", "pos")}

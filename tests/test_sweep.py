@@ -53,6 +53,7 @@ def test_each_value_is_trained_and_measured_in_a_folder_of_its_own(config, work,
             "neighbourhood",
             "presence",
             "presence_shuffled",
+            *("context_free", "leakage", "shifts", "negated_positive", "negated_negative", "independence"),
             "circuit",
             "random_circuit",
             "seconds",
@@ -63,7 +64,7 @@ def test_each_value_is_trained_and_measured_in_a_folder_of_its_own(config, work,
     ]
     assert list(rows[1].values()) == [
         *(ACTIVE_WORDS, "40", "39.0", "0.8", "", "", "0.9", "", "", "0.7", "", "", "", "0.6"),
-        *("0.88", "0.5", "0.9", "0.4", "30.0", "0", "50", "words-40"),
+        *("0.88", "0.5", "0.75", "0.1", "7.5", "", "", "0.6", "0.9", "0.4", "30.0", "0", "50", "words-40"),
     ]
     assert [point.active_words for point in frontier.points] == [19, 39]
     ElementTree.parse(tmp_path / "out" / "frontier.svg")

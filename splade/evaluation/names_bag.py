@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
@@ -38,6 +40,8 @@ class BagOfWords:
         self.names = tuple(str(name) for name in self.vectorizer.get_feature_names_out())
         self.vocabulary = {name: i for i, name in enumerate(self.names)}
         self.idf = np.asarray(self.vectorizer.idf_)
+        bias = np.asarray(self.classifier.intercept_)
+        self.bias = np.concatenate([-bias, bias]) / 2 if len(bias) == 1 else bias - bias.mean()
 
     @property
     def blank(self) -> str:
@@ -57,6 +61,19 @@ class BagOfWords:
         readings = [self._read(text, int(label)) for text, label in zip(texts, predicted, strict=True)]
         on_step(Step("reading texts", len(texts), len(texts)))
         return readings
+
+    def read_edited(self, texts: Sequence[str], on_step: OnStep = silent) -> list[Reading]:
+        """As any text: the blank is a space."""
+        return self.contributions(texts, on_step)
+
+    def decide(self, texts: Sequence[Sequence[NamedWord]]) -> Float[ndarray, "T C"]:
+        """The bias plus the contributions of the words."""
+        sums = [np.sum([word.contributions for word in words], axis=0) if words else 0.0 for words in texts]
+        return np.array([self.bias + total for total in sums]).reshape(len(texts), len(self.bias))
+
+    def default_contributions(self, readings: Sequence[Reading]) -> list[list[tuple[float, ...]]]:
+        """All of it: no word depends on another."""
+        return [[word.contributions for word in reading.words] for reading in readings]
 
     def responses(self, probes: Sequence[Probe], on_step: OnStep = silent) -> list[Response]:
         """The answer to each probe."""

@@ -3,12 +3,15 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from jaxtyping import Float
+from numpy import ndarray
 from torch import Tensor
 from torch.nn.functional import normalize
 
 from splade.circuits.core import SparseCircuitState
+from splade.circuits.sparse_code import SparseCode
 from splade.data.batches import Batch, TokenisedTexts, length_buckets, pad_id
 from splade.data.cells import repair_text
 from splade.data.words import word_spans
@@ -18,9 +21,11 @@ from splade.evaluation.names_text import span_around
 from splade.mechanistic.attribution import attribute_code
 from splade.models.layers.cut_words import NOBODY
 from splade.models.layers.pooling import AttentionPool
-from splade.models.lexical_sae import LexicalSAE
+from splade.models.lexical_sae import CLASSIFY, LexicalSAE
 from splade.progress import OnStep, Step, silent
 
+HEAD_TEXTS = 256
+"""Texts that the head reads at a time."""
 NEIGHBOUR_ROWS = 512
 """Words at a time: their similarities to the whole vocabulary must fit in memory."""
 
@@ -53,7 +58,11 @@ class LexicalSAENames:
 
     def contributions(self, texts: Sequence[str], on_step: OnStep = silent) -> list[Reading]:
         """What the model shows for each text."""
-        plain = self.as_read(texts)
+        return self.read_edited(self.as_read(texts), on_step)
+
+    def read_edited(self, texts: Sequence[str], on_step: OnStep = silent) -> list[Reading]:
+        """The same for texts that are read as they are: a mask token in them is the mask."""
+        plain = list(texts)
         encoded = self._encode(plain)
         readings: dict[int, Reading] = {}
         for rows, batch in self._batches(encoded.tokens, "reading texts", on_step):
@@ -68,6 +77,26 @@ class LexicalSAENames:
                 words = self._words(state, here, values, labels[i], spans)
                 readings[row] = Reading(plain[row], labels[i], words, written | self._slots(written))
         return [readings[row] for row in range(len(texts))]
+
+    @torch.no_grad()
+    def decide(self, texts: Sequence[Sequence[NamedWord]]) -> Float[ndarray, "T C"]:
+        """Logits of the head from these activations; of several of one dimension the greatest counts."""
+        pooled = [self._strongest(words) for words in texts]
+        device, size = self.model.gate.closed.device, len(self.model.dimensions)
+        found = []
+        for start in range(0, len(pooled), HEAD_TEXTS):
+            chunk = pooled[start : start + HEAD_TEXTS]
+            rows = torch.tensor([row for row, text in enumerate(chunk) for _ in text], dtype=torch.long)
+            ids = torch.tensor([i for text in chunk for i in text], dtype=torch.long)
+            values = torch.tensor([value for text in chunk for value in text.values()], dtype=torch.float32)
+            rows, ids, values = rows.to(device), ids.to(device), values.to(device)
+            code = SparseCode.from_entries(rows, ids, values, torch.full_like(ids, -1), (len(chunk), size))
+            found.append(self.model.read(code).logits.double().cpu().numpy())
+        return np.concatenate(found) if found else np.zeros((0, len(self.model.labels[CLASSIFY])))
+
+    def default_contributions(self, readings: Sequence[Reading]) -> None:
+        """None: what a word activates by default is not a part of the model."""
+        del readings
 
     def responses(self, probes: Sequence[Probe], on_step: OnStep = silent) -> list[Response]:
         """The answer to each probe; each text is read once, however many probes ask about it."""
@@ -184,6 +213,14 @@ class LexicalSAENames:
         return tuple(
             NamedWord(ids[i], name[ids[i]].name, spans[i], strengths[i], tuple(rows[i]), rows[i][label]) for i in order
         )
+
+    @staticmethod
+    def _strongest(words: Sequence[NamedWord]) -> dict[int, float]:
+        """The greatest activation of each dimension, in their order."""
+        found: dict[int, float] = {}
+        for word in words:
+            found[word.dimension] = max(found.get(word.dimension, 0.0), word.strength)
+        return dict(sorted(found.items()))
 
     def _slots(self, dimensions: frozenset[int]) -> frozenset[int]:
         """The sense slots of split words."""

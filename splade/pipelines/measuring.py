@@ -44,6 +44,7 @@ def measure_run(config: ExperimentConfig, names_texts: int, device: str, watcher
         neighbourhood=_mean(names.get("neighbourhood")),
         presence=_mean(names.get("presence", {}).get("auc")),
         presence_shuffled=_mean(names.get("presence", {}).get("shuffled")),
+        **_context(names.get("context")),
         **_circuits(config),
         seconds=float(sum(run["seconds"] for run in runs)),
         peak_megabytes=max(
@@ -52,6 +53,20 @@ def measure_run(config: ExperimentConfig, names_texts: int, device: str, watcher
         texts=runs[0]["test"]["texts"],
         folder=place.name,
     )
+
+
+def _context(scores: dict[str, Any] | None) -> dict[str, float | None]:
+    """The main context measures over all seeds; none in older files."""
+    scores = scores or {}
+    places = {
+        "context_free": ("accuracy", "context_free"),
+        "leakage": ("leakage", "points"),
+        "shifts": ("shifts", "per_text"),
+        "negated_positive": ("negation", "negated_positive"),
+        "negated_negative": ("negation", "negated_negative"),
+        "independence": ("independence", "change"),
+    }
+    return {name: _mean((scores.get(part) or {}).get(figure)) for name, (part, figure) in places.items()}
 
 
 def _circuits(config: ExperimentConfig) -> dict[str, float | None]:

@@ -7,6 +7,9 @@ from typing import Any
 
 from splade.config.schema import ExperimentConfig
 from splade.device import resolve_device
+from splade.evaluation.context.measuring import measure_context
+from splade.evaluation.context.references import fit_references, sentiment_lexicon
+from splade.evaluation.context.sentiment import positive_class
 from splade.evaluation.names import measure_names, strongest_words
 from splade.evaluation.names_bag import BagOfWords, NoWords
 from splade.models.persistence import from_pretrained
@@ -66,18 +69,21 @@ def run_names(
     require_same_labels(model, dataset)
     require_same_rows(own.parent, dataset)
     bag = BagOfWords(dataset.train.texts, dataset.train.labels)
-    corpus = dataset.train.texts
+    train, test = dataset.train, dataset.test
+    lexicon = None if positive_class(dataset.label_names) is None else sentiment_lexicon()
+    references = fit_references(train.texts, train.labels, bag, lexicon)
+    rows = (test.texts, test.labels, train.texts, train.labels, dataset.label_names)
     strongest = {}
     if words:
         read = draw(dataset.test, READ_AT_MOST, seed)
         found = strongest_words(model, read.texts, read.labels, words, on_step, all_tokens=all_tokens)
         strongest = {dataset.label_names[label]: [asdict(word) for word in own] for label, own in found.items()}
-    results = {
-        "model": measure_names(model, dataset.test.texts, corpus, seed, texts, on_step).as_dict(),
-        "bag of words": measure_names(bag, dataset.test.texts, corpus, seed, texts, on_step).as_dict(),
-        "strongest_words": strongest,
-        "test_texts": len(dataset.test),
-    }
+    results: dict[str, Any] = {}
+    for name, one in (("model", model), ("bag of words", bag)):
+        results[name] = measure_names(one, test.texts, train.texts, seed, texts, on_step).as_dict()
+        context = measure_context(one, *rows, seed, texts, on_step, references=references)
+        results[name]["context"] = context.as_dict()
+    results |= {"strongest_words": strongest, "test_texts": len(test)}
     write_json(own.parent / NAMES, results)
     return results
 

@@ -4,7 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from splade.report.run_figures import RunFigures, percent, percent_over_seeds, presence_beside_chance
+from splade.report.run_figures import (
+    CONTEXT_COLUMNS,
+    RunFigures,
+    context_cells,
+    percent,
+    percent_over_seeds,
+    presence_beside_chance,
+)
 from splade.report.tables import FigureTable, TablesPage
 
 LIMITS = (
@@ -15,6 +22,9 @@ LIMITS = (
     "beside it, as many random words.",
     "Presence: AUC of a word's strength for telling texts in which the word is written from others (with shuffled "
     "names). A re-purposed dimension can have it too: delete and follow tests tell. Their controls are in each report.",
+    "Context-free: accuracy with every word at its default. Leakage, in points: what neutral words say of the label "
+    "through what they activate. Shifts: words per text not at their default. Negation: 'not good' / 'not bad' right. "
+    "Independence: change in the other words' contributions when one is masked.",
     "Minutes are those of all seeds together, for the yardsticks of all settings that were tried too; peak MB is how "
     "much the process's memory rose at most, for one seed.",
 )
@@ -79,6 +89,8 @@ def comparison_page(comparison: Comparison) -> TablesPage:
     experiments = "1 experiment" if len(comparison.runs) == 1 else f"{len(comparison.runs)} experiments"
     changes = [(run.name, _changes_text(run.changes)) for run in comparison.runs if run.changes]
     tables = [_figures_table(comparison)]
+    if any(run.figures.context_free is not None for run in comparison.runs):
+        tables.append(_context_table(comparison))
     if changes:
         tables.append(FigureTable("What each changes", ("", "settings"), changes))
     return TablesPage(
@@ -96,6 +108,13 @@ def _figures_table(comparison: Comparison) -> FigureTable:
     rows = [_run_cells(run, is_paired=comparison.is_paired) for run in comparison.runs]
     rows += [_yardstick_cells(one, len(rest)) for one in comparison.yardsticks]
     return FigureTable(comparison.title, ("", "accuracy", *paired, *rest), rows)
+
+
+def _context_table(comparison: Comparison) -> FigureTable:
+    rows = [
+        (run.name, percent_over_seeds(run.figures, "accuracy"), *context_cells(run.figures)) for run in comparison.runs
+    ]
+    return FigureTable("Context", ("", "accuracy", *CONTEXT_COLUMNS), rows)
 
 
 def _run_cells(run: ComparedRun, *, is_paired: bool) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from splade.report.frontier_layout import Ruler, share_ruler, spread, word_ruler
-from splade.report.run_figures import RunFigures, percent, percent_over_seeds
+from splade.report.run_figures import CONTEXT_COLUMNS, RunFigures, context_cells, percent, percent_over_seeds
 from splade.report.svg import COLOURS, DASHES, STYLE, short_number, xml_text
 from splade.report.terminal import shown
 
@@ -58,12 +58,14 @@ class Frontier:
 def frontier_table(frontier: Frontier) -> Table:
     """A row per point, and one per yardstick."""
     table = Table(title=Text(f"Frontier of {shown(frontier.experiment)}"), title_justify="left")
-    for column in (frontier.key, "active words", "accuracy", "delete", "follow", "function words", "neighbourhood"):
+    names = ("delete", "follow", "function words", "neighbourhood")
+    for column in (frontier.key, "active words", "accuracy", *CONTEXT_COLUMNS, *names):
         table.add_column(Text(column), justify="right")
     table.add_column("minutes", justify="right")
     for point in frontier.points:
-        shares = (percent_over_seeds(point, name) for name in ("accuracy", "delete", "follow"))
-        figures = (f"{point.active_words:.1f}", *shares, percent(point.function_words), percent(point.neighbourhood))
+        accuracy, *edits = (percent_over_seeds(point, name) for name in ("accuracy", "delete", "follow"))
+        names = (*edits, percent(point.function_words), percent(point.neighbourhood))
+        figures = (f"{point.active_words:.1f}", accuracy, *context_cells(point), *names)
         table.add_row(str(point.value), *figures, f"{point.seconds / 60:.1f}")
     for name, accuracy in frontier.yardsticks.items():
         table.add_row(Text(shown(name)), "", percent(accuracy), style="dim")

@@ -28,6 +28,17 @@ class RunFigures:
     """AUC of a word's strength for telling texts with the word from others, over words and seeds."""
     presence_shuffled: float | None = None
     """The same with names in each other's place: what chance gives."""
+    context_free: float | None = None
+    """Accuracy with every word at its default, on average over seeds; None where it was not measured."""
+    leakage: float | None = None
+    """Accuracy that neutral words add through what they activate."""
+    shifts: float | None = None
+    """Words per text that are not at their default."""
+    negated_positive: float | None = None
+    """Share of sentences such as "not good" that are right; None but for sentiment."""
+    negated_negative: float | None = None
+    independence: float | None = None
+    """Change in the other words' contributions when one is masked, per contribution that it carried."""
     circuit: float | None = None
     """Share of texts whose label stays the same with the strongest tenth of their words alone; None if not measured."""
     random_circuit: float | None = None
@@ -53,6 +64,22 @@ def presence_beside_chance(figures: RunFigures) -> str:
         return "–"
     shuffled = figures.presence_shuffled
     return f"{figures.presence:.2f}" + ("" if shuffled is None else f" ({shuffled:.2f})")
+
+
+CONTEXT_COLUMNS = ("context-free", "leakage", "shifts", "negation", "independence")
+
+
+def context_cells(figures: RunFigures) -> tuple[str, ...]:
+    """The context measures in the order of `CONTEXT_COLUMNS`. Example: `75.8%, 14.9, 12.1, 77% / 6%, 0.73`"""
+    leakage, shifts, independence = figures.leakage, figures.shifts, figures.independence
+    negation = [figures.negated_positive, figures.negated_negative]
+    return (
+        percent(figures.context_free),
+        "–" if leakage is None else f"{100 * leakage:.1f}",
+        "–" if shifts is None else f"{shifts:.1f}",
+        "–" if None in negation else " / ".join(f"{share:.0%}" for share in negation),
+        "–" if independence is None else f"{independence:.2f}",
+    )
 
 
 def percent_over_seeds(figures: RunFigures, name: str) -> str:

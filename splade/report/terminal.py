@@ -53,6 +53,11 @@ def _measured_rows(measured: dict[str, Any]) -> list[tuple[str, str, str]]:
         *((name, figure, "keep the label, alone; ") for name, figure in enough if name == "strongest 10%"),
         ("delete test", names.get("delete", {}).get("passed"), "names; "),
         ("follow test", names.get("follow", {}).get("passed"), "names; "),
+        (
+            "context-free",
+            names.get("context", {}).get("accuracy", {}).get("context_free"),
+            "every word at its default; ",
+        ),
     ]
     return [
         (name, f"{figure['mean']:.1%}", f"{told}95 % interval {figure['low']:.1%} to {figure['high']:.1%}")

@@ -11,6 +11,7 @@ from urllib.parse import quote
 import yaml
 
 from splade.report.arena import arena_page
+from splade.report.context_terminal import context_figures
 from splade.report.curves import training_curves
 from splade.report.evaluation_page import EvaluationPart, evaluation_part
 from splade.report.page import Figures, Study
@@ -169,7 +170,13 @@ def _result_figures(results: dict[str, Any]) -> tuple[Figures, ...]:
 
 
 def _name_figures(scores: dict[str, Any]) -> tuple[Figures, ...]:
-    return tuple(Figures(*name_figures(title, scores[title])) for title in ("model", "bag of words"))
+    titles = ("model", "bag of words")
+    names = (Figures(*name_figures(title, scores[title])) for title in titles)
+    # Older files lack it.
+    context = (
+        Figures(*context_figures(title, scores[title]["context"])) for title in titles if "context" in scores[title]
+    )
+    return *names, *context
 
 
 def _baseline_figures(found: dict[str, Any]) -> tuple[Figures, ...]:

@@ -74,6 +74,7 @@ def train_and_show(config: "ExperimentConfig", device: str, *, resume: bool) -> 
     """Train with every seed, evaluate, print the scores, and show three explained texts."""
     from splade.pipelines import model_folder, run_experiment
     from splade.pipelines.naming import read_names
+    from splade.report.context_terminal import main_context_rows
     from splade.report.terminal import figures_table, mean_figures, name_figures, score_figures
     from splade.training.run_folder import NAMES
 
@@ -90,7 +91,8 @@ def train_and_show(config: "ExperimentConfig", device: str, *, resume: bool) -> 
     model = model_folder(config)
     if "mean" not in results and (names := read_names(model.parent / NAMES, 1)):
         heading, rows = name_figures("model", names["model"])
-        console.print(figures_table(heading, rows[:2]))
+        context = names["model"].get("context")
+        console.print(figures_table(heading, [*rows[:2], *(main_context_rows(context) if context else ())]))
     console.print(Text(f"everything is in {config.output_dir}", style="dim"))
     _show_three(config, model)
     _leave_report(Path(config.output_dir))

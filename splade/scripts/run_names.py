@@ -25,6 +25,7 @@ def names(
     """
     from splade.config.load import load_config
     from splade.pipelines import model_folder, run_names
+    from splade.report.context_terminal import context_figures
     from splade.report.progress import ProgressBars
     from splade.report.terminal import figures_table, name_figures, strongest_words_table
     from splade.training.run_folder import NAMES
@@ -36,6 +37,7 @@ def names(
         found = run_names(settings, texts=texts, words=words, device=device, on_step=bars, all_tokens=all_tokens)
     for title in ("model", "bag of words"):
         console.print(figures_table(*name_figures(title, found[title])))
+        console.print(figures_table(*context_figures(title, found[title]["context"])))
     console.print(strongest_words_table(found["strongest_words"]))
     written = model_folder(settings).parent / NAMES
     told = f"written to {written}; `lexical-sae report {settings.output_dir}` shows it"

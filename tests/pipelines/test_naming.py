@@ -20,6 +20,8 @@ def test_the_strongest_words_are_those_of_all_classes_of_a_sorted_set(monkeypatc
     for check in ("require_same_experiment", "require_same_labels"):
         monkeypatch.setattr(naming, check, lambda *_: None)
     monkeypatch.setattr(naming, "measure_names", lambda *_: SimpleNamespace(as_dict=dict))
+    monkeypatch.setattr(naming, "measure_context", lambda *_, **__: SimpleNamespace(as_dict=dict))
+    monkeypatch.setattr(naming, "sentiment_lexicon", lambda: None)
     config = build_config({"output_dir": str(tmp_path)})
     found = naming.run_names(config, words=1)["strongest_words"]
     assert {label: [word["name"] for word in words] for label, words in found.items()} == {
@@ -54,13 +56,25 @@ def test_names_are_tried_on_test_texts_and_the_ceiling_learns_from_train_texts(m
     for check in ("require_same_experiment", "require_same_labels"):
         monkeypatch.setattr(naming, check, lambda *_: None)
     monkeypatch.setattr(naming, "BagOfWords", lambda *given: ("a bag of", *given))
-    asked = []
+    monkeypatch.setattr(naming, "sentiment_lexicon", lambda: frozenset({"lovely"}))
+    monkeypatch.setattr(naming, "fit_references", lambda *given: given)
+    asked, context = [], []
     monkeypatch.setattr(
         naming, "measure_names", lambda *given: asked.append(given[:3]) or SimpleNamespace(as_dict=dict)
     )
-    naming.run_names(build_config({"output_dir": str(tmp_path)}), words=0)
+    monkeypatch.setattr(
+        naming,
+        "measure_context",
+        lambda *given, references: context.append((*given[:6], references)) or SimpleNamespace(as_dict=dict),
+    )
+    found = naming.run_names(build_config({"output_dir": str(tmp_path)}), words=0)
+    assert found["model"] == found["bag of words"] == {"context": {}}
     train, _, test = splits
     assert asked == [
         ("the model", test.texts, train.texts),
         (("a bag of", train.texts, train.labels), test.texts, train.texts),
     ]
+    bag = ("a bag of", train.texts, train.labels)
+    fitted = (train.texts, train.labels, bag, frozenset({"lovely"}))
+    rows = (test.texts, test.labels, train.texts, train.labels, dataset.label_names)
+    assert context == [("the model", *rows, fitted), (bag, *rows, fitted)]

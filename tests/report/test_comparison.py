@@ -59,6 +59,16 @@ def test_names_of_several_seeds_have_their_interval_too():
     assert (row["delete test"], row["follow test"]) == ("90.0% (88.0% to 92.0%)", "–")
 
 
+def test_context_measures_have_a_table_where_there_are_any():
+    runs = (ComparedRun("base", {}, figures(context_free=0.758, leakage=0.149)), ComparedRun("odd", {}, figures()))
+    _, table = comparison_page(Comparison("films", "parts", 1, is_paired=True, runs=runs)).tables
+    assert table.title == "Context"
+    assert table.rows == [
+        ("base", "87.5%", "75.8%", "14.9", "–", "–", "–"),
+        ("odd", "87.5%", "–", "–", "–", "–", "–"),
+    ]
+
+
 @pytest.mark.parametrize("nasty", NASTY, ids=range(len(NASTY)))
 def test_names_stay_text(nasty):
     plain, made = (re.sub(r"[^<>]", "", tables_html(comparison_page(comparison(name)))) for name in ("odd", nasty))

@@ -167,13 +167,17 @@ def test_a_frontier_without_points_is_refused():
 
 def test_table_has_a_row_per_point_and_yardstick():
     first, *rest = FRONTIER.points
-    frontier = replace(FRONTIER, points=(replace(first, accuracy_low=0.75, accuracy_high=0.8, follow=None), *rest))
-    console = Console(file=io.StringIO(), width=160)
+    context = {"context_free": 0.758, "leakage": 0.149, "shifts": 12.14, "independence": 0.73}
+    context |= {"negated_positive": 0.77, "negated_negative": 0.06}
+    first = replace(first, accuracy_low=0.75, accuracy_high=0.8, follow=None, **context)
+    frontier = replace(FRONTIER, points=(first, *rest))
+    console = Console(file=io.StringIO(), width=240)
     console.print(frontier_table(frontier))
     rows = console.file.getvalue().splitlines()
     (twenty,) = [row for row in rows if re.match(r"│ +20 │", row)]
     assert [cell.strip() for cell in twenty.split("│")[1:-1]] == [
-        *("20", "18.4", "77.9% (75.0% to 80.0%)", "90.0%", "–", "0.0%", "70.0%", "1.5")
+        *("20", "18.4", "77.9% (75.0% to 80.0%)", "75.8%", "14.9", "12.1", "77% / 6%", "0.73"),
+        *("90.0%", "–", "0.0%", "70.0%", "1.5"),
     ]
     assert [row for row in rows if "dense twin" in row and "84.9%" in row]
 

@@ -13,6 +13,7 @@ from splade.scripts import report as script
 from splade.scripts.report import choose_rows, spread_rows, write_explanations
 from splade.scripts.report_files import RunFiles, whole_records
 from tests.report.explanations import NASTY, explanation
+from tests.report.test_context_terminal import SCORES
 from tests.scripts.runs import BASELINES, INTERVAL, NAMES, TEST, write
 
 app = typer.Typer()
@@ -110,6 +111,16 @@ def test_a_damaged_file_is_said_and_the_rest_is_shown(finished, name, text):
     assert f"{name} cannot be shown" in page
     shown = [] if name == "evaluation.json" else ["evaluation"]
     assert sections(page) == ["figures", *shown, "training", "settings", "missing"]
+
+
+def test_context_measures_are_shown_where_the_file_has_them(finished):
+    run(finished)
+    assert "context-free accuracy" not in (finished / "report.html").read_text()
+    write(finished, "names.json", {"model": NAMES | {"context": SCORES}, "bag of words": NAMES})
+    run(finished)
+    page = (finished / "report.html").read_text()
+    assert "75.8% (73.0% to 78.0%)" in page
+    assert "names.json cannot be shown" not in page
 
 
 def test_data_that_is_gone_is_said(finished):
