@@ -16,6 +16,7 @@ import torch
 from splade.data.lots import rows_by_lot
 from splade.evaluation.lexicon import LexiconCollector, LexiconWord
 from splade.evaluation.names_edits import DeleteScores, FollowScores, Rate, delete_test, follow_test
+from splade.evaluation.names_literal import names_of
 from splade.evaluation.names_model import NamedModel
 from splade.evaluation.names_presence import PresenceScores, measure_presence
 from splade.evaluation.names_random_head import with_random_lexical_head
@@ -84,7 +85,7 @@ class NameScores:
 
 def as_named(model: LexicalSAE | NamedModel) -> NamedModel:
     """The model as the tests ask for it."""
-    return LexicalSAENames(model) if isinstance(model, LexicalSAE) else model
+    return names_of(model) if isinstance(model, LexicalSAE) else model
 
 
 def measure_names(
@@ -118,13 +119,16 @@ def measure_names(
         punctuation=share_of(readings, is_punctuation),
         sign_stability=sign_stability(readings),
         presence=measure_presence(named, _drawn(texts, _presence_texts(limit), seed), seed, on_step),
-        random_head=_random_head(model, texts, swaps, limit, seed, on_step) if isinstance(model, LexicalSAE) else None,
+        random_head=_random_head(model, texts, swaps, limit, seed, on_step),
     )
 
 
 def _random_head(
-    model: LexicalSAE, texts: Sequence[str], swaps: SwapWords, limit: int, seed: int, on_step: OnStep
-) -> RandomHeadScores:
+    model: LexicalSAE | NamedModel, texts: Sequence[str], swaps: SwapWords, limit: int, seed: int, on_step: OnStep
+) -> RandomHeadScores | None:
+    if not isinstance(model, LexicalSAE) or model.literal is not None:
+        # The names of literal words do not hang on a lexical head.
+        return None
     named = LexicalSAENames(with_random_lexical_head(model, seed))
     readings = named.contributions(_drawn(texts, min(limit or CONTROL_TEXTS, CONTROL_TEXTS), seed), on_step)
     # Neighbours are those of the true words: in the control's own decoder they would have changed places too.

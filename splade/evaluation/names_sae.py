@@ -94,9 +94,10 @@ class LexicalSAENames:
             found.append(self.model.read(code).logits.double().cpu().numpy())
         return np.concatenate(found) if found else np.zeros((0, len(self.model.labels[CLASSIFY])))
 
-    def default_contributions(self, readings: Sequence[Reading]) -> None:
+    def default_contributions(self, readings: Sequence[Reading]) -> list[list[tuple[float, ...]]] | None:
         """None: what a word activates by default is not a part of the model."""
         del readings
+        return None
 
     def responses(self, probes: Sequence[Probe], on_step: OnStep = silent) -> list[Response]:
         """The answer to each probe; each text is read once, however many probes ask about it."""

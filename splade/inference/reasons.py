@@ -102,7 +102,7 @@ def _decision(head: Head, state: SparseCircuitState) -> Decision:
 
 
 def _linear_decision(head: TableHead, state: SparseCircuitState) -> Decision:
-    """A linear decision as one of ReLU layers whose units are on for every choice of words, so that no bound is loose."""
+    """A linear decision as one of ReLU units that are on for every choice of words, so that no bound is loose."""
     terms = state.word_vectors[state.code.ids].double() * state.code.values.double()[:, None]
     lift = 1 + terms.abs().sum(0)
     identity = torch.eye(len(lift), dtype=terms.dtype, device=terms.device)

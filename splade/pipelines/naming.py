@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from splade.config.schema import ExperimentConfig
+from splade.data.batches import tokenise
 from splade.device import resolve_device
 from splade.evaluation.context.measuring import measure_context
 from splade.evaluation.context.references import fit_references, sentiment_lexicon
@@ -68,6 +69,9 @@ def run_names(
     require_same_experiment(config, own.parent)
     require_same_labels(model, dataset)
     require_same_rows(own.parent, dataset)
+    # Edits write words of any of these texts into others: literal words need dimensions for all of them.
+    written = [*dataset.train.texts, *dataset.test.texts] if model.literal is not None else []
+    model = model.opened_to(tokenise(model.tokenizer, written, model.max_length).ids)
     bag = BagOfWords(dataset.train.texts, dataset.train.labels)
     train, test = dataset.train, dataset.test
     lexicon = None if positive_class(dataset.label_names) is None else sentiment_lexicon()

@@ -22,7 +22,7 @@ from splade.evaluation.context.sentiment import (
     positive_class,
 )
 from splade.evaluation.context.shifts import ShiftScores, measure_shifts
-from splade.evaluation.names_sae import LexicalSAENames
+from splade.evaluation.names_literal import names_of
 from splade.models.lexical_sae import LexicalSAE
 from splade.progress import OnStep, silent
 
@@ -79,7 +79,7 @@ def measure_context(
     """
     if not texts or len(texts) != len(labels):
         raise ValueError(f"{len(texts)} texts with {len(labels)} labels; give at least one text, and a label for each")
-    model = LexicalSAENames(model) if isinstance(model, LexicalSAE) else model
+    model = names_of(model) if isinstance(model, LexicalSAE) else model
     references = fit_references(train_texts, train_labels) if references is None else references
     rows = rows_by_lot(len(texts), min(READ_AT_MOST, READ_TIMES * limit or READ_AT_MOST), seed)
     chosen = [texts[row] for row in rows]
