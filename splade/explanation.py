@@ -48,6 +48,13 @@ class WordContribution:
     """Whether that removal switches hidden units, so that `contribution` need not be its effect."""
     label_without: str | None = None
     """The label after that removal."""
+    default: float | None = None
+    """What the table says of the word without context; None for models whose words have no default."""
+
+    @property
+    def context(self) -> float | None:
+        """What context adds to the default, exactly zero for a word that it does not shift; None without a default."""
+        return None if self.default is None else self.contribution - self.default
 
 
 @dataclass(frozen=True)

@@ -168,11 +168,16 @@ def _words(
     code = read.state.code
     values, said, bounds = code.values.tolist(), shares.contributions.tolist(), code.offsets.tolist()
     named = [model.dimensions[i] for i in code.ids.tolist()]
+    # A linear head gives a word its contribution in proportion to its activation.
+    ratios = None if code.defaults is None else (code.defaults / code.values).tolist()
 
     def word(entry: int, of_word: Mapping[str, Place]) -> WordContribution:
         name, kind = named[entry].name, named[entry].kind
         start, end, is_expansion = of_word.get(name, Place())
-        return WordContribution(name, kind, values[entry], said[entry], start, end, is_expansion, *effects[entry])
+        default = None if ratios is None else said[entry] if ratios[entry] == 1 else said[entry] * ratios[entry]
+        return WordContribution(
+            name, kind, values[entry], said[entry], start, end, is_expansion, *effects[entry], default=default
+        )
 
     for row, place in enumerate(places):
         here = sorted(range(bounds[row], bounds[row + 1]), key=lambda entry: -abs(said[entry]))

@@ -68,11 +68,13 @@ def words_table(explanation: Explanation, top: int, width: int) -> Table:
     """The strongest words, the others by side, the bias, and the sum that is the decision."""
     listed = listing(explanation, top)
     named = listed.words
-    has_places = width >= ROOM_FOR_PLACES and any(word.is_expansion is not None for word in named)
-    has_effects = any(word.without is not None for word in named)
+    has_defaults = any(word.default is not None for word in named)
+    has_places = width >= ROOM_FOR_PLACES and any(word.is_expansion is not None for word in named) and not has_defaults
+    # The effect of removing a word from a table is what the table says.
+    has_effects = any(word.without is not None for word in named) and not has_defaults
     bar_width = min(BAR_WIDTH, width - OTHER_COLUMNS)
     has_bars = bar_width >= SHORTEST_BAR
-    table = Table(box=None, padding=(0, 1), show_header=has_places or has_effects, header_style="dim")
+    table = Table(box=None, padding=(0, 1), show_header=has_places or has_effects or has_defaults, header_style="dim")
     table.add_column("word", justify="right", overflow="fold", min_width=10)
     table.add_column("says", justify="right", no_wrap=True)
     if has_bars:
@@ -81,12 +83,16 @@ def words_table(explanation: Explanation, top: int, width: int) -> Table:
         table.add_column("read from", overflow="fold", min_width=4)
     if has_effects:
         table.add_column("without it", justify="left", overflow="fold", min_width=6)
+    if has_defaults:
+        table.add_column("default", justify="right", no_wrap=True)
+        table.add_column("context", overflow="fold", min_width=8)
     longest = max((abs(word.contribution) for word in named), default=1.0) or 1.0
     for word in named:
         cells: list[RenderableType] = [Text(shown(word.word)), f"{word.contribution:+.2f}"]
         cells += [_bar(word, bar_width / longest)] if has_bars else []
         cells += [_read_from(explanation.text, word)] if has_places else []
         cells += [_without(explanation, word)] if has_effects else []
+        cells += [f"{word.default:+.2f}", _context(word)] if word.default is not None else []
         table.add_row(*cells)
     for row in listed.rest:
         table.add_row(Text(row.name, style="dim"), f"{row.amount:+.2f}")
@@ -104,6 +110,15 @@ def _read_from(text: str, word: WordContribution) -> Text:
     if word.start is None:
         return Text("the whole text", style="dim")
     return Text(shown(text[word.start : word.end]) if word.is_expansion else "", style="dim")
+
+
+def _context(word: WordContribution) -> Text:
+    """What context does to the word; nothing where it stays at its default."""
+    if not word.context or word.default is None:
+        return Text("")
+    is_reversed = word.contribution * word.default < 0
+    change = "reversed" if is_reversed else "stronger" if abs(word.contribution) > abs(word.default) else "weaker"
+    return Text(f"{word.context:+.2f} {change}", style="bold yellow" if is_reversed else "yellow")
 
 
 def _without(explanation: Explanation, word: WordContribution) -> Text:

@@ -23,6 +23,8 @@ from splade.vocab import Dimension, Spelling, Vocabulary
 class LiteralWords(WordBoundaries):
     """Which dimension the word at each position is, and the encoder's state of that word."""
 
+    more: CutWords | None
+
     class Config(PartConfig):
         multi_piece_words: tuple[str, ...] = ()
         """Words that the tokenizer splits into several tokens. Training collects those of its texts."""
@@ -44,13 +46,16 @@ class LiteralWords(WordBoundaries):
     def __init__(self, config: Config, vocabulary: Vocabulary) -> None:
         super().__init__(config.multi_piece_words, vocabulary)
         self.config = config
-        self.more: CutWords | None = None
+        self.added: tuple[str, ...] = ()
         """Words that were added for some texts, after those of the settings."""
+        self.register_module("more", None)
 
     def extended(self, words: Sequence[str]) -> "LiteralWords":
         """The same words and some more, for a view of a model; nothing is copied."""
         view = copy.copy(self)
-        view._modules = {**self._modules, "more": CutWords(words, self._vocabulary).to(self.goes_on.device)}
+        view.added = (*self.added, *words)
+        more = CutWords(view.added, self._vocabulary).to(self.goes_on.device)
+        view._modules = {**self._modules, "more": more}
         return view
 
     def find(self, input_ids: Int[Tensor, "B L"], joined: Bool[Tensor, "B L-1"]) -> Int[Tensor, "B L"]:
@@ -77,14 +82,16 @@ class LiteralWords(WordBoundaries):
         """A vector per word from the rows of an embedding: a token's own, or the mean over a word's tokens."""
         return torch.cat([rows, self.cut.embeddings(rows)]) if len(self.cut) else rows
 
-    def new_embeddings(self, rows: Float[Tensor, "V D"]) -> Float[Tensor, "U D"]:
+    def added_embeddings(self, rows: Float[Tensor, "V D"]) -> Float[Tensor, "U D"]:
         """The same for the words that were added."""
         assert self.more is not None
         return self.more.embeddings(rows)
 
     def new_words(self, texts: Iterable[Sequence[int]]) -> tuple[str, ...]:
         """The multi-piece words of tokenised texts that have no dimension yet, in alphabetical order."""
-        return multi_piece_words((self.mute_words(ids) for ids in texts), self._vocabulary)
+        found = multi_piece_words((self.mute_words(ids) for ids in texts), self._vocabulary)
+        known = set(self.added)
+        return tuple(word for word in found if word not in known)
 
 
 def multi_piece_words(texts: Iterable[Sequence[Sequence[int]]], vocabulary: Vocabulary) -> tuple[str, ...]:
