@@ -38,7 +38,8 @@ def language_figures(
     model: LexicalSAE, batch: Batch, rows: Sequence[int], seed: int
 ) -> dict[str, Float[Tensor, " B"] | Int[Tensor, " B"]]:
     """Per text, the summed loss of guessing hidden tokens before and after the gate, and how many were hidden."""
-    if model.tokenizer.mask_token_id is None:
+    if model.tokenizer.mask_token_id is None or model.literal is not None:
+        # Literal words are not guessed from logits.
         return {}
     ids, mask = batch.input_ids, batch.attention_mask
     is_hidden = _hide(model, batch, rows, seed)

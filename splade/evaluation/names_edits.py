@@ -186,9 +186,10 @@ class _Trials:
         text = self._text(claim, own)
         if text is None:
             return False
-        before = {word.dimension: word.strength for word in claim.reading.words}
+        # Context may reverse a literal word: then its activation is below zero.
+        before = {word.dimension: abs(word.strength) for word in claim.reading.words}
         return any(
-            self.answer(Probe(text, dimension, claim.reading.label)).strength > before.get(dimension, 0.0)
+            abs(self.answer(Probe(text, dimension, claim.reading.label)).strength) > before.get(dimension, 0.0)
             for dimension in self._new_dimensions(claim)
         )
 

@@ -75,6 +75,7 @@ def evaluate(
 
     Example: `evaluate(model, load_text_dataset("sst2").test).completeness.sizes[2].circuit.agreement`
     """
+    model = model.opened_to(tokenise(model.tokenizer, split.texts, model.max_length).ids)
     labels, seed, clock = labels_of(model), settings.seed, _Clock()
     head = model.head()
     rankings = Rankings(head, seed)

@@ -150,6 +150,9 @@ class Trainer:
         """Train to the end, and leave the model with the best weights, in evaluation mode."""
         if self._optimiser is None:
             self.prepare()
+            if isinstance(self.train, FoldedDocuments):
+                # The table alone is a model too: where texts are few, context may only do harm.
+                self._validate()
         while self.epoch < self.max_epochs and not self.selection.is_over:
             self._finish_epoch()
             self._validate()
