@@ -354,7 +354,8 @@ class Trainer:
         if not math.isfinite(ce):
             raise FloatingPointError(f"the validation loss is {ce} after epoch {epoch}; lower training.learning_rate")
         # Not `is_constrained`, which is of the step to come: these weights may be the warm-up's last.
-        was_asked = self.step > self.warmup_steps
+        # Where context is learned on folds nothing is asked of circuits, and the table alone is compared with the rest.
+        was_asked = self.step > self.warmup_steps or isinstance(self.train, FoldedDocuments)
         if not was_asked:
             self.warmup_validations.append((accuracy, ce))
         is_feasible = self.geco.tau is None or self.geco.is_feasible(ce)
