@@ -200,7 +200,7 @@ class LexicalSAE(nn.Module):
         if not new:
             return self
         literal = self.literal.extended(new)
-        embeddings = literal.new_embeddings(self.backbone.input_embeddings())
+        embeddings = literal.new_embeddings(self.backbone.input_embeddings())[-len(new) :]
         heads = {name: head.with_more(head.rows_of_unseen(embeddings)) for name, head in _tables(self.heads)}
         largest = torch.stack([h.word_vectors[-len(new) :].abs().amax(-1) for h in heads.values()]).amax(0)
         view = copy.copy(self)

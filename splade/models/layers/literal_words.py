@@ -23,6 +23,9 @@ from splade.vocab import Dimension, Spelling, Vocabulary
 class LiteralWords(WordBoundaries):
     """Which dimension the word at each position is, and the encoder's state of that word."""
 
+    more: CutWords | None
+    """The trie of the words that were added."""
+
     class Config(PartConfig):
         multi_piece_words: tuple[str, ...] = ()
         """Words that the tokenizer splits into several tokens. Training collects those of its texts."""
@@ -44,13 +47,16 @@ class LiteralWords(WordBoundaries):
     def __init__(self, config: Config, vocabulary: Vocabulary) -> None:
         super().__init__(config.multi_piece_words, vocabulary)
         self.config = config
-        self.more: CutWords | None = None
+        self.added: tuple[str, ...] = ()
         """Words that were added for some texts, after those of the settings."""
+        # As a part, not as an attribute: that would hide the part of a view.
+        self.register_module("more", None)
 
     def extended(self, words: Sequence[str]) -> "LiteralWords":
         """The same words and some more, for a view of a model; nothing is copied."""
         view = copy.copy(self)
-        view._modules = {**self._modules, "more": CutWords(words, self._vocabulary).to(self.goes_on.device)}
+        view.added = (*self.added, *words)
+        view._modules = {**self._modules, "more": CutWords(view.added, self._vocabulary).to(self.goes_on.device)}
         return view
 
     def find(self, input_ids: Int[Tensor, "B L"], joined: Bool[Tensor, "B L-1"]) -> Int[Tensor, "B L"]:
@@ -81,6 +87,10 @@ class LiteralWords(WordBoundaries):
         """The same for the words that were added."""
         assert self.more is not None
         return self.more.embeddings(rows)
+
+    def mute_words(self, token_ids: Sequence[int]) -> list[list[int]]:
+        mute = super().mute_words(token_ids)
+        return mute if self.more is None else [word for word in mute if tuple(word) not in self.more.known]
 
     def new_words(self, texts: Iterable[Sequence[int]]) -> tuple[str, ...]:
         """The multi-piece words of tokenised texts that have no dimension yet, in alphabetical order."""
