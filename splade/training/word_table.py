@@ -74,7 +74,8 @@ def fit_word_table(
     counted = default_activations(model, documents)
     fitter = TableFitter(counted, documents.labels, len(model.labels[documents.head]), vectors)
     steps = len(PENALTIES) + len(fold_heads) + 1
-    held_out = folds == 0
+    # The first fold that is not empty: few texts leave some so.
+    held_out = folds == folds.min()
     losses: list[float] = []
     for penalties in PENALTIES:
         losses.append(fitter.loss(fitter.fit(penalties, ~held_out), held_out))
