@@ -26,8 +26,9 @@ def term_ablations(config: ExperimentConfig) -> Variants:
             # Fraction, weight and centring stay; the two have the same fields.
             variants[other] = {f"{TERMS}.{term.kind}": {**term.model_dump(mode="json"), "kind": other}}
     gates = [part.model_fields["kind"].default for part in get_args(get_args(GateConfig)[0])]
-    for kind in gates:
-        if kind != config.model.gate.kind:
+    for kind in gates if config.model.literal is None else ():
+        # Literal words have a gate of their own, and no other model has it.
+        if kind not in (config.model.gate.kind, "presence"):
             variants[f"gate {kind}"] = {"model.gate": {"kind": kind, "offset": config.model.gate.offset}}
     return variants
 

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from splade.data.batches import TokenisedTexts
+from splade.data.batches import TokenisedTexts, shuffled_batches, shuffled_buckets
 from splade.models.lexical_sae import LexicalSAE
 from splade.training.tasks import Documents, Encoded
 
@@ -53,9 +53,8 @@ class FoldedDocuments(Documents):
                 tuple(self.texts.tokens_cut[row] for row in rows),
                 self.texts.pad_id,
             )
-            within = Documents(part, self.labels[rows]).batches(size, generator, short_first)
-            batches += [[rows[i] for i in batch] for batch in within]
-        return [batches[i] for i in generator.permutation(len(batches))]
+            batches += [[rows[i] for i in batch] for batch in shuffled_buckets(part, size, generator)]
+        return shuffled_batches(self.texts, batches, generator, short_first)
 
     def encode(self, model: LexicalSAE, rows: Sequence[int], *, live_only: bool = False) -> Encoded:
         (fold,) = {int(self.folds[row]) for row in rows}
