@@ -93,6 +93,13 @@ def shuffled_buckets(
     pools = [order[start : start + pool] for start in range(0, len(order), pool)]
     ordered = [row for rows in pools for row in sorted(rows, key=lambda row: len(texts.ids[row]))]
     batches = [ordered[start : start + batch_size] for start in range(0, len(ordered), batch_size)]
+    return shuffled_batches(texts, batches, generator, short_first)
+
+
+def shuffled_batches(
+    texts: TokenisedTexts, batches: Sequence[list[int]], generator: np.random.Generator, short_first: float = 0.0
+) -> list[list[int]]:
+    """The batches in random order; `short_first` as in `shuffled_buckets`."""
     shuffled = [batches[i] for i in generator.permutation(len(batches))]
     if not short_first:
         return shuffled

@@ -202,7 +202,8 @@ class LexicalSAE(nn.Module):
         literal = self.literal.extended(new)
         embeddings = literal.added_embeddings(self.backbone.input_embeddings())[-len(new) :]
         heads = {name: head.with_more(head.rows_of_unseen(embeddings)) for name, head in _tables(self.heads)}
-        largest = torch.stack([h.word_vectors[-len(new) :].abs().amax(-1) for h in heads.values()]).amax(0)
+        # Which of them have weight is what the table of the model says, not one that leaves out a fold.
+        largest = heads[CLASSIFY].word_vectors[-len(new) :].abs().amax(-1)
         view = copy.copy(self)
         view._modules = {
             **self._modules,

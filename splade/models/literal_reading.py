@@ -56,7 +56,7 @@ def read_words(
     words = model.own_words(input_ids).masked_fill(~mask, NOBODY)
     words = words.masked_fill(model.gate.closed[words.clamp(min=0)], NOBODY)
     rows, positions, found = occurrences(words)
-    scale = default_activation(mask.sum(1))
+    scale = default_activation(mask.sum(1), next(model.heads.parameters()).dtype)
     _, pair, count = (rows * len(model.gate.closed) + found).unique(return_inverse=True, return_counts=True)
     defaults = scale[rows] / count[pair]
     if model.context is None or defaults_only:
@@ -67,9 +67,9 @@ def read_words(
     return WordsRead(rows, positions, found, defaults, model.context(at_words, found))
 
 
-def default_activation(tokens: Int[Tensor, " B"]) -> Float[Tensor, " B"]:
+def default_activation(tokens: Int[Tensor, " B"], dtype: torch.dtype = torch.float32) -> Float[Tensor, " B"]:
     """The activation of every word of texts of so many tokens, without context. Example: 64 tokens -> 0.5"""
-    return (USUAL_TOKENS / tokens.clamp(min=1)).sqrt()
+    return (USUAL_TOKENS / tokens.clamp(min=1).to(dtype)).sqrt()
 
 
 def _unmoved(defaults: Float[Tensor, " N"]) -> Shifts:

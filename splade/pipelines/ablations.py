@@ -15,7 +15,10 @@ HELD = 1e-6
 
 
 def term_ablations(config: ExperimentConfig) -> Variants:
-    """Each term off, all of them off, the other completeness, a fixed weight for the cross-entropy, each other gate."""
+    """Each term off, all of them off, the other completeness, a fixed weight for the cross-entropy, each other gate.
+
+    Of literal words: context off.
+    """
     asked = config.training.objective.terms
     variants: dict[str, dict[str, Any]] = {f"without {term.kind}": {f"{TERMS}.{term.kind}": None} for term in asked}
     if asked:
@@ -26,8 +29,11 @@ def term_ablations(config: ExperimentConfig) -> Variants:
             # Fraction, weight and centring stay; the two have the same fields.
             variants[other] = {f"{TERMS}.{term.kind}": {**term.model_dump(mode="json"), "kind": other}}
     gates = [part.model_fields["kind"].default for part in get_args(get_args(GateConfig)[0])]
-    for kind in gates:
-        if kind != config.model.gate.kind:
+    if config.model.context is not None:
+        variants["without context"] = {"model.context": None}
+    for kind in gates if config.model.literal is None else ():
+        # Literal words have a gate of their own, and no other model has it.
+        if kind not in (config.model.gate.kind, "presence"):
             variants[f"gate {kind}"] = {"model.gate": {"kind": kind, "offset": config.model.gate.offset}}
     return variants
 

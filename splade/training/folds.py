@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from splade.data.batches import TokenisedTexts
+from splade.data.batches import TokenisedTexts, shuffled_batches, shuffled_buckets
 from splade.models.lexical_sae import LexicalSAE
 from splade.training.tasks import Documents, Encoded
 
@@ -25,7 +25,13 @@ class FoldedDocuments(Documents):
     @classmethod
     def of(cls, documents: Documents, seed: int) -> "FoldedDocuments":
         """The documents in folds at random; texts that contain one another stay together."""
-        return cls(documents.texts, documents.labels, documents.head, random_folds(documents.texts.ids, seed))
+        folds = random_folds(documents.texts.ids, seed)
+        if len(folds.unique()) < 2:
+            raise ValueError(
+                f"a table of words is fitted with a part of the texts left out, but the {len(folds)} given cannot be "
+                "parted; give at least two texts of which neither contains the other"
+            )
+        return cls(documents.texts, documents.labels, documents.head, folds)
 
     @property
     def heads(self) -> tuple[str, ...]:
@@ -47,9 +53,8 @@ class FoldedDocuments(Documents):
                 tuple(self.texts.tokens_cut[row] for row in rows),
                 self.texts.pad_id,
             )
-            within = Documents(part, self.labels[rows]).batches(size, generator, short_first)
-            batches += [[rows[i] for i in batch] for batch in within]
-        return [batches[i] for i in generator.permutation(len(batches))]
+            batches += [[rows[i] for i in batch] for batch in shuffled_buckets(part, size, generator)]
+        return shuffled_batches(self.texts, batches, generator, short_first)
 
     def encode(self, model: LexicalSAE, rows: Sequence[int], *, live_only: bool = False) -> Encoded:
         (fold,) = {int(self.folds[row]) for row in rows}
@@ -58,14 +63,15 @@ class FoldedDocuments(Documents):
 
 def random_folds(texts: Sequence[Sequence[int]], seed: int) -> Int[Tensor, " T"]:
     """The fold of each tokenised text, at random; a text inside a longer one is in its fold."""
-    groups = torch.tensor(containing_texts(texts))
-    drawn = torch.from_numpy(np.random.default_rng([seed, FOLDS]).integers(0, FOLDS, len(texts)))
-    folds = drawn[groups]
-    # Few texts may leave a fold empty; each needs one to be fitted without.
+    groups = np.array(containing_texts(texts))
+    drawn = np.random.default_rng([seed, FOLDS]).integers(0, FOLDS, len(texts))
+    whole = np.unique(groups)
+    # Few texts may leave a fold empty: it takes one from the fold with the most, with all that it contains.
     for k in range(FOLDS):
-        if not bool((folds == k).any()):
-            folds[k % len(folds)] = k
-    return folds
+        sizes = np.bincount(drawn[whole], minlength=FOLDS)
+        if not sizes[k] and sizes.max() > 1:
+            drawn[whole[drawn[whole] == sizes.argmax()][0]] = k
+    return torch.from_numpy(drawn[groups])
 
 
 def containing_texts(texts: Sequence[Sequence[int]]) -> list[int]:
@@ -78,9 +84,9 @@ def containing_texts(texts: Sequence[Sequence[int]]) -> list[int]:
     found = list(range(len(texts)))
     for row in sorted(range(len(texts)), key=lambda i: -len(inner[i])):
         ids = inner[row]
-        pairs = list(zip(ids, ids[1:], strict=False))
-        if not pairs:
+        if not ids:
             continue
+        pairs = list(zip(ids, ids[1:], strict=False)) or [(ids[0],)]
         # Any text that contains this one contains its rarest pair of tokens: only those few are compared.
         rarest = min(pairs, key=lambda pair: len(rows_with[pair]))
         wanted = _written(ids)
@@ -88,8 +94,8 @@ def containing_texts(texts: Sequence[Sequence[int]]) -> list[int]:
         if whole is not None:
             found[row] = whole
             continue
-        for pair in set(pairs):
-            rows_with[pair].append(row)
+        for part in {*pairs, *((token,) for token in ids)}:
+            rows_with[part].append(row)
     return found
 
 

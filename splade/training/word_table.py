@@ -74,7 +74,8 @@ def fit_word_table(
     counted = default_activations(model, documents)
     fitter = TableFitter(counted, documents.labels, len(model.labels[documents.head]), vectors)
     steps = len(PENALTIES) + len(fold_heads) + 1
-    held_out = folds == 0
+    # The first fold that is not empty: few texts leave some so.
+    held_out = folds == folds.min()
     losses: list[float] = []
     for penalties in PENALTIES:
         losses.append(fitter.loss(fitter.fit(penalties, ~held_out), held_out))
@@ -142,7 +143,7 @@ def _shrunk(sums: Tensor, counts: Tensor, embeddings: Tensor) -> WordVectors:
     centre = (vectors[seen] * times).sum(0) / times.sum()
     scale = (vectors[seen] - centre).square().sum(-1).mean().sqrt().clamp(min=1e-6)
     from_embedding[-1] -= centre
-    return WordVectors(((vectors - centre) / scale).float(), (from_embedding / scale).float(), counts)
+    return WordVectors((vectors - centre) / scale, from_embedding / scale, counts)
 
 
 @torch.no_grad()
@@ -170,7 +171,7 @@ class TableFitter:
         self, activations: scipy.sparse.csr_matrix, labels: Int[Tensor, " T"], num_labels: int, vectors: WordVectors
     ) -> None:
         self.labels, self.num_labels = labels.cpu().numpy(), num_labels
-        self.vectors = vectors.vectors.double().numpy()
+        self.vectors = vectors.vectors.numpy()
         self.activations = activations
         frequency = np.bincount(activations.indices, minlength=len(self.vectors))
         self.met = frequency.nonzero()[0]
@@ -210,10 +211,10 @@ class TableFitter:
         table = self.vectors @ P
         table[self.met] += self.rarity[:, None] * own
         whole = (table, bias[0] - centre @ P, P)
-        return Table(*(torch.from_numpy(part - part.mean(-1, keepdims=True)).float() for part in whole))
+        return Table(*(torch.from_numpy(part - part.mean(-1, keepdims=True)) for part in whole))
 
     def loss(self, table: Table, chosen: Tensor) -> float:
         """Mean cross-entropy of a table on the chosen texts."""
         rows = chosen.nonzero().flatten().numpy()
-        logits = self.activations[rows] @ table.rows.double().numpy() + table.bias.double().numpy()
+        logits = self.activations[rows] @ table.rows.numpy() + table.bias.numpy()
         return float((logsumexp(logits, axis=1) - logits[np.arange(len(rows)), self.labels[rows]]).mean())

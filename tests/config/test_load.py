@@ -61,7 +61,8 @@ def test_an_empty_file_is_the_default_recipe():
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_a_resolved_config_loads_back_as_itself(name):
-    config = build_config({"recipe": name, "seed": 3, "vpe": {"enabled": True, "token_ids": [7]}})
+    vpe = {} if name == "words" else {"vpe": {"enabled": True, "token_ids": [7]}}
+    config = build_config({"recipe": name, "seed": 3, **vpe})
     again = parse_config(yaml.safe_dump(config.model_dump(mode="json")))
     assert again == config
 
@@ -80,6 +81,7 @@ def test_recipes_fix_the_parts_of_their_generation():
         "cis": "drelu",
         "lexical_sae": "drelu",
         "transcoder": "gated_jumprelu",
+        "words": "presence",
     }
     assert saturations == {
         "anchored": "log1p",
@@ -87,6 +89,7 @@ def test_recipes_fix_the_parts_of_their_generation():
         "cis": "log1p",
         "lexical_sae": "log1p",
         "transcoder": "identity",
+        "words": "identity",
     }
     assert parts["anchored"].masking is not None
     assert cajt_attention().model.pool.kind == "attention"

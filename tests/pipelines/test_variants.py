@@ -117,7 +117,15 @@ def test_a_file_without_variants_gets_the_standard_ones_beside_its_run(written):
     assert variants_of(written("variants: {one: {}}\n"))[1]["one"].output_dir == "out/one"
 
 
-@pytest.mark.parametrize("recipe", sorted(RECIPES))
+def test_the_standard_ablation_of_literal_words_is_to_leave_context_out(written):
+    _, configs = variants_of(written("recipe: words\n"))
+    base, other = configs.pop("base"), configs.pop("without context")
+    assert configs == {}
+    assert base.model.context is not None
+    assert other.model == base.model.model_copy(update={"context": None})
+
+
+@pytest.mark.parametrize("recipe", sorted(set(RECIPES) - {"words"}))
 def test_standard_ablations_take_out_each_term_and_try_each_gate_and_completeness(written, recipe):
     path = written(f"recipe: {recipe}\n")
     _, configs = variants_of(path)

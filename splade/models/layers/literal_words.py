@@ -24,6 +24,7 @@ class LiteralWords(WordBoundaries):
     """Which dimension the word at each position is, and the encoder's state of that word."""
 
     more: CutWords | None
+    """The trie of the words that were added."""
 
     class Config(PartConfig):
         multi_piece_words: tuple[str, ...] = ()
@@ -48,14 +49,14 @@ class LiteralWords(WordBoundaries):
         self.config = config
         self.added: tuple[str, ...] = ()
         """Words that were added for some texts, after those of the settings."""
+        # As a part, not as an attribute: that would hide the part of a view.
         self.register_module("more", None)
 
     def extended(self, words: Sequence[str]) -> "LiteralWords":
         """The same words and some more, for a view of a model; nothing is copied."""
         view = copy.copy(self)
         view.added = (*self.added, *words)
-        more = CutWords(view.added, self._vocabulary).to(self.goes_on.device)
-        view._modules = {**self._modules, "more": more}
+        view._modules = {**self._modules, "more": CutWords(view.added, self._vocabulary).to(self.goes_on.device)}
         return view
 
     def find(self, input_ids: Int[Tensor, "B L"], joined: Bool[Tensor, "B L-1"]) -> Int[Tensor, "B L"]:
@@ -87,11 +88,13 @@ class LiteralWords(WordBoundaries):
         assert self.more is not None
         return self.more.embeddings(rows)
 
+    def mute_words(self, token_ids: Sequence[int]) -> list[list[int]]:
+        mute = super().mute_words(token_ids)
+        return mute if self.more is None else [word for word in mute if tuple(word) not in self.more.known]
+
     def new_words(self, texts: Iterable[Sequence[int]]) -> tuple[str, ...]:
         """The multi-piece words of tokenised texts that have no dimension yet, in alphabetical order."""
-        found = multi_piece_words((self.mute_words(ids) for ids in texts), self._vocabulary)
-        known = set(self.added)
-        return tuple(word for word in found if word not in known)
+        return multi_piece_words((self.mute_words(ids) for ids in texts), self._vocabulary)
 
 
 def multi_piece_words(texts: Iterable[Sequence[Sequence[int]]], vocabulary: Vocabulary) -> tuple[str, ...]:
