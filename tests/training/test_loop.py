@@ -24,6 +24,8 @@ from tests.tiny import BAD, GOOD, WORDS
 
 TEXTS, LABELS = (GOOD + BAD) * 4, ([0] * 4 + [2] * 4) * 4
 GOLDEN = Path(__file__).parent / "golden_curves.json"
+ASKING = [name for name in RECIPES if recipe_by_name(name).training.objective.terms]
+"""Recipes that ask something of circuits."""
 
 
 def recipe_model(name):
@@ -94,11 +96,14 @@ def test_recipe_follows_its_golden_curve(name):
     """`make golden` rewrites the curves after a change that is meant to change training."""
     golden = json.loads(GOLDEN.read_text())[name]
     found = curve(name)
-    assert len(found) == len(golden) == 12 + 3
+    # The last batch of each of the five folds is smaller.
+    assert len(found) == len(golden) == (12 if name in ASKING else 18) + 3
+    # A fitted table is as exact as its optimiser is asked to be, and how it gets there differs by machine.
+    rel = 1e-9 if name in ASKING else 1e-6
     for ours, theirs in zip(found, golden, strict=True):
-        assert ours == pytest.approx(theirs, rel=1e-9, abs=1e-12)
+        assert ours == pytest.approx(theirs, rel=rel, abs=1e-12)
     steps = [record for record in golden if "lambda" in record]
-    for figure in steps[-1].keys() - {"mu", "tau"}:
+    for figure in steps[-1].keys() - ({"mu", "tau"} if name in ASKING else {"lambda"}):
         assert len({step[figure] for step in steps if figure in step}) > 1, f"{figure} never moves in the curve"
 
 
@@ -110,7 +115,7 @@ def test_a_model_in_double_precision_trains_in_double_precision(name):
     assert {tensor.dtype for tensor in state.values() if tensor.is_floating_point()} == {torch.float64}
 
 
-@pytest.mark.parametrize("name", list(RECIPES))
+@pytest.mark.parametrize("name", ASKING)
 def test_recipe_learns_and_asks_for_circuits_after_the_warm_up(name):
     records = []
     trainer = recipe_trainer(name, Callbacks(on_record=records.append), max_epochs=12)
@@ -373,7 +378,7 @@ def test_sense_slots_train_with_the_default_recipe():
     assert Trainer(model, documents(model), documents(model), settings).run().ce < 10
 
 
-@pytest.mark.parametrize("name", ["anchored", "cajt", "cis"])
+@pytest.mark.parametrize("name", ["anchored", "cajt", "cis", "words"])
 @pytest.mark.parametrize("stop_after", [1, 4, 7, 11])
 def test_an_interrupted_run_ends_bitwise_like_an_uninterrupted_one(name, stop_after, tmp_path):
     whole = recipe_trainer(name)
@@ -385,7 +390,7 @@ def test_an_interrupted_run_ends_bitwise_like_an_uninterrupted_one(name, stop_af
         is_interrupted=lambda: len(seen) >= stop_after,
     )
     first = recipe_trainer(name, callbacks)
-    with pytest.raises(Interrupted, match=f"after step {stop_after} of 12"):
+    with pytest.raises(Interrupted, match=f"after step {stop_after} of {whole.planned_steps}"):
         first.run()
     torch.rand(17)
     second = recipe_trainer(name)
@@ -486,7 +491,7 @@ def test_every_parameter_that_learns_is_in_one_group(name):
     assert sorted(listed) == sorted(id(p) for p in learning if p.requires_grad)
     rates = {id(p): (group.lr, group.decays) for group in groups for p in group.params}
     gate = 1e-4 * trainer.settings.gate_rate
-    assert {rates[id(p)] for p in trainer.model.gate.parameters()} == {(gate, False)}
+    assert {rates[id(p)] for p in trainer.model.gate.parameters()} == ({(gate, False)} if name in ASKING else set())
 
 
 def test_a_lower_target_leaves_fewer_words_active():
