@@ -26,7 +26,7 @@ from splade.models.lexical_sae import CLASSIFY, LexicalSAE
 from splade.pipelines import documents, load_data
 from splade.pipelines.scoring import score
 from splade.recipes import recipe_by_name
-from splade.report.svg import Axis, Series, line_chart
+from splade.report.svg import LINES, STYLE, Axis, Series, line_chart
 from splade.training.loop import Callbacks, Record, Trainer
 
 RECIPES = ("cis", "lexical_sae", "transcoder", "cajt")
@@ -199,7 +199,10 @@ def figure(runs: list[Run]) -> str:
         if (drawn := _panel(recipe, quantity, [run for run in runs if run["recipe"] == recipe]))
     ]
     size = f"{WIDTH * len(recipes)} {HEIGHT * len(QUANTITIES)}"
-    return "\n".join([f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}">', *panels, "</svg>"]) + "\n"
+    # One style serves all panels.
+    style = f"<style>{STYLE}{LINES}</style>"
+    opening = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}" role="img">'
+    return "\n".join([opening, style, *(panel.replace(f"{style}\n", "") for panel in panels), "</svg>"]) + "\n"
 
 
 def _panel(recipe: str, quantity: Quantity, runs: list[Run]) -> str:
