@@ -7,16 +7,15 @@ Each of the four seed recipes is trained on SST-2 with the bundled encoder for o
 - from the plain start with both off. The plain runs learn at the rate that the calibrated one found.
 
 Active words, validation accuracy, tau and lambda are recorded along the way. The folder gets one JSON file per run,
-`dense_to_sparse.json`, a table in Markdown and a figure. Runs that are finished are not repeated.
+`dense_to_sparse.json`, a table in Markdown (`.md`) and a figure (`.svg`). Runs that are finished are not repeated.
 """
 
 import argparse
 import json
 import time
-from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -27,7 +26,7 @@ from splade.models.lexical_sae import CLASSIFY, LexicalSAE
 from splade.pipelines import documents, load_data
 from splade.pipelines.scoring import score
 from splade.recipes import recipe_by_name
-from splade.report.svg import Axis, Series, line_chart
+from splade.report.svg import LINES, STYLE, Axis, Series, line_chart
 from splade.training.loop import Callbacks, Record, Trainer
 
 RECIPES = ("cis", "lexical_sae", "transcoder", "cajt")
@@ -37,8 +36,28 @@ BOOST = 5.0
 """How much faster gates learn than the encoder while pressure is on."""
 EVERY = 25
 """Steps between two looks at the validation texts."""
-PRESSURE = {"on": ", pressure on", "off": ", pressure off", "as in the recipe": ""}
+CURVES = dict(zip(WAYS, ("calibrated", "plain, on", "plain, off"), strict=True))
+"""What the figure calls each."""
+WIDTH, HEIGHT = 300, 240
+"""Of a panel of the figure."""
 Run = dict[str, Any]
+
+
+class Quantity(NamedTuple):
+    """What a row of the figure shows, and where a run has it."""
+
+    title: str
+    source: str
+    key: str
+    log: bool = False
+
+
+QUANTITIES = (
+    Quantity("active words", "steps", "active_words", log=True),
+    Quantity("accuracy", "looks", "accuracy"),
+    Quantity("tau", "steps", "tau", log=True),
+    Quantity("lambda", "steps", "lambda"),
+)
 
 
 def main() -> None:
@@ -55,8 +74,7 @@ def main() -> None:
         print(_row(runs[-1]), flush=True)
         write_text(asked.folder / "dense_to_sparse.json", json.dumps(runs))
         write_text(asked.folder / "dense_to_sparse.md", table(runs))
-        for name, chart in charts(runs):
-            write_text(asked.folder / f"dense_to_sparse_{name}.svg", chart)
+        write_text(asked.folder / "dense_to_sparse.svg", figure(runs))
 
 
 def _arguments() -> argparse.Namespace:
@@ -163,31 +181,43 @@ def _row(run: Run) -> str:
         f"{last['lambda']:.2f}",
         f"{run['learning rate']:.1e}",
         f"{run['shift made']:+.2f}",
-        f"{run['shift needed']:+.2f}",
+        f"{run['shift needed']:+.2f}" if run["start"] == "plain" else "–",
     )
     return f"| {' | '.join(cells)} |"
 
 
-def charts(runs: list[Run]) -> Iterator[tuple[str, str]]:
-    """Name and SVG of each figure: one line per run."""
-    lines = {
-        "words": ("Active words per text", Axis("active words", log=True), "steps", "active_words"),
-        "accuracy": ("Validation accuracy", Axis("accuracy", from_zero=False), "looks", "accuracy"),
-        "tau": ("Cross-entropy to keep (tau)", Axis("tau", from_zero=False), "steps", "tau"),
-        "lambda": ("Multiplier of the cross-entropy", Axis("lambda", from_zero=False), "steps", "lambda"),
-    }
-    for name, (title, axis, source, key) in lines.items():
-        for start in ("plain", "calibrated"):
-            drawn = [
-                Series(run["recipe"] + PRESSURE[run["pressure"]], *_points(run[source], key))
-                for run in runs
-                if run["start"] == start and any(record[key] is not None for record in run[source])
-            ]
-            if drawn:
-                yield f"{name}_{start}", line_chart(f"{title}: {start} start", Axis("step"), axis, drawn)
+def figure(runs: list[Run]) -> str:
+    """One SVG: a column per recipe, a row per quantity, and in each panel a line per run of the recipe.
+
+    Accuracy is that on validation texts.
+    """
+    recipes = list(dict.fromkeys(run["recipe"] for run in runs))
+    panels = [
+        f'<svg x="{WIDTH * column}" y="{HEIGHT * row}" width="{WIDTH}" height="{HEIGHT}">\n{drawn}</svg>'
+        for row, quantity in enumerate(QUANTITIES)
+        for column, recipe in enumerate(recipes)
+        if (drawn := _panel(recipe, quantity, [run for run in runs if run["recipe"] == recipe]))
+    ]
+    size = f"{WIDTH * len(recipes)} {HEIGHT * len(QUANTITIES)}"
+    # One style serves all panels.
+    style = f"<style>{STYLE}{LINES}</style>"
+    opening = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}" role="img">'
+    return "\n".join([opening, style, *(panel.replace(f"{style}\n", "") for panel in panels), "</svg>"]) + "\n"
 
 
-def _points(records: list[Record], key: str, most: int = 30) -> tuple[list[float], list[float]]:
+def _panel(recipe: str, quantity: Quantity, runs: list[Run]) -> str:
+    """The curves of one quantity; nothing before the first run has a value of it."""
+    lines = [
+        Series(CURVES[run["start"], run["pressure"]], *_points(run[quantity.source], quantity.key))
+        for run in runs
+        if any(record[quantity.key] is not None for record in run[quantity.source])
+    ]
+    axis = Axis("", log=quantity.log, from_zero=False)
+    title = f"{recipe}: {quantity.title}"
+    return line_chart(title, Axis("step"), axis, lines, width=WIDTH, height=HEIGHT) if lines else ""
+
+
+def _points(records: list[Record], key: str, most: int = 12) -> tuple[list[float], list[float]]:
     """Steps and values, thinned to means over about equally many steps."""
     known = [(record["step"], record[key]) for record in records if record[key] is not None]
     count = min(most, len(known))

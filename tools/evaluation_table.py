@@ -52,6 +52,7 @@ def main() -> None:
     command = " ".join(["python tools/evaluation_table.py", *sys.argv[1:]])
     print(f"# Every figure of the evaluation\n\nMade by `{command}`; [what they mean](evaluation.md).")
     print(f"Test texts: {texts}. In brackets 95 % intervals over texts.")
+    print("One seed each, so they vary by seed and machine ([how far](results.md#how-far-figures-vary)).")
     print("\n".join(side_by_side(evaluations)))
 
 
