@@ -18,7 +18,7 @@ from splade.device import resolve_device, set_seed
 from splade.models.lexical_sae import CLASSIFY, LexicalSAE
 from splade.models.persistence import save_pretrained
 from splade.pipelines.evaluating import evaluate_runs
-from splade.pipelines.inputs import documents, load_data
+from splade.pipelines.inputs import documents, load_data, training_documents
 from splade.pipelines.naming import name_runs
 from splade.pipelines.over_seeds import with_measurements
 from splade.pipelines.sae_comparison import RESULTS as SAE_RESULTS
@@ -109,7 +109,8 @@ def setup_and_train(
     set_seed(seed)
     labels = {CLASSIFY: dataset.label_names}
     model = LexicalSAE.from_backbone(config.model, labels, dataset.train.texts).to(resolve_device(device))
-    train, validation = (documents(model, split) for split in (dataset.train, dataset.validation))
+    train = training_documents(model, dataset, config.training.negations, seed)
+    validation = documents(model, dataset.validation)
     fitted = fit(model, train, validation, config.training, seed, folder, watchers)
     scores = score(model, dataset.test, watchers.on_step)
     seconds = folder.seconds if folder else time.monotonic() - started

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -12,6 +13,7 @@ from splade.config.schema import ExperimentConfig
 from splade.data import TextDataset, TextSplit, load_text_dataset
 from splade.data.batches import tokenise
 from splade.data.lots import rows_by_lot
+from splade.data.polarity import negation_examples, positive_class
 from splade.models.lexical_sae import CLASSIFY, LexicalSAE
 from splade.training.run_folder import CONFIG, MODEL, read_settings
 from splade.training.tasks import Documents
@@ -42,6 +44,20 @@ def documents(model: LexicalSAE, split: TextSplit) -> Documents:
     return Documents(
         tokenise(model.tokenizer, split.texts, model.max_length), torch.tensor(split.labels, dtype=torch.long)
     )
+
+
+MOST_NEGATIONS = 2100
+
+
+def training_documents(model: LexicalSAE, dataset: TextDataset, share: float, seed: int) -> Documents:
+    """The training texts; for literal words and a task of sentiment, with some sentences about negation."""
+    positive = positive_class(dataset.label_names)
+    count = min(MOST_NEGATIONS, round(share * len(dataset.train)))
+    if model.literal is None or positive is None or not count:
+        return documents(model, dataset.train)
+    made = negation_examples(count, positive, seed)
+    joined = TextSplit(dataset.train.texts + made.texts, dataset.train.labels + made.labels)
+    return replace(documents(model, joined), num_made=len(made))
 
 
 def draw(split: TextSplit, most: int, seed: int) -> TextSplit:

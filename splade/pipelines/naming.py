@@ -7,10 +7,10 @@ from typing import Any
 
 from splade.config.schema import ExperimentConfig
 from splade.data.batches import tokenise
+from splade.data.polarity import positive_class
 from splade.device import resolve_device
 from splade.evaluation.context.measuring import measure_context
 from splade.evaluation.context.references import fit_references, sentiment_lexicon
-from splade.evaluation.context.sentiment import positive_class
 from splade.evaluation.names import measure_names, strongest_words
 from splade.evaluation.names_bag import BagOfWords, NoWords
 from splade.models.persistence import from_pretrained

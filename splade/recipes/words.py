@@ -28,6 +28,7 @@ def words() -> Recipe:
         max_epochs=2,
         active_target=2.0,
         count=CountConstraint.Config(),
+        negations=0.1,
         tutor=Tutor.Config(imitation=1.0),
         encoder_dropout=0.0,
         learning_rate=1e-4,

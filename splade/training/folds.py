@@ -31,7 +31,7 @@ class FoldedDocuments(Documents):
                 f"a table of words is fitted with a part of the texts left out, but the {len(folds)} given cannot be "
                 "parted; give at least two texts of which neither contains the other"
             )
-        return cls(documents.texts, documents.labels, documents.head, folds)
+        return cls(documents.texts, documents.labels, documents.head, documents.num_made, folds)
 
     @property
     def heads(self) -> tuple[str, ...]:

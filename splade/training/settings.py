@@ -59,6 +59,10 @@ class TrainingConfig(PartConfig):
     sparsity-aware tau is relaxed."""
     count: CountConstraint.Config | None = None
     """Keep the mean number of active words at most at `active_target`; null does not."""
+    negations: float = Field(default=0.0, ge=0, le=1)
+    """Rule-made sentences about negation ("it isn't gripping"), as a share of the training texts and at most 2,100, for
+    models with literal words whose two labels are negative and positive. They teach context; the table never sees
+    them."""
     tutor: Tutor.Config | None = None
     """A plain classifier on the encoder's states that helps it learn, and is thrown away; null has none."""
     warmup_fraction: float = Field(default=0.2, ge=0, le=1)

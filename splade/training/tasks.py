@@ -96,6 +96,14 @@ class Documents:
     texts: TokenisedTexts
     labels: Int[Tensor, " T"]
     head: str = CLASSIFY
+    num_made: int = 0
+    """How many of the texts, the last ones, were made by rule: context learns from them, a table of words does not."""
+
+    def given(self) -> "Documents":
+        """The texts that were not made by rule."""
+        count = len(self.texts) - self.num_made
+        texts = TokenisedTexts(self.texts.ids[:count], self.texts.tokens_cut[:count], self.texts.pad_id)
+        return Documents(texts, self.labels[:count], self.head)
 
     @property
     def heads(self) -> tuple[str, ...]:

@@ -70,6 +70,8 @@ def fit_word_table(
     """Fit the table of the documents' head and those of the folds, while the encoder is still the pretrained one."""
     head = model.head(documents.head)
     assert isinstance(head, TableHead)
+    documents = documents.given()
+    folds = folds[: len(documents.texts)]
     vectors = word_vectors(model, documents, on_step)
     counted = default_activations(model, documents)
     fitter = TableFitter(counted, documents.labels, len(model.labels[documents.head]), vectors)

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from splade.data.lots import rows_by_lot
+from splade.data.polarity import positive_class
 from splade.evaluation.context.accuracy import AccuracyScores, measure_accuracy
 from splade.evaluation.context.defaults import read_texts, texts_with_rare_words
 from splade.evaluation.context.independence import IndependenceScores, measure_independence
@@ -19,7 +20,6 @@ from splade.evaluation.context.sentiment import (
     measure_antonyms,
     measure_minimal_pairs,
     measure_negation,
-    positive_class,
 )
 from splade.evaluation.context.shifts import ShiftScores, measure_shifts
 from splade.evaluation.names_literal import names_of

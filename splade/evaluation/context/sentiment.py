@@ -23,18 +23,6 @@ from splade.progress import OnStep, silent
 
 Predict = Callable[[Sequence[str]], Sequence[int]]
 """The label of each text, by a classifier to compare with."""
-_NEGATIVE_NAMES, _POSITIVE_NAMES = {"negative", "neg"}, {"positive", "pos"}
-
-
-def positive_class(label_names: Sequence[str]) -> int | None:
-    """Which of two labels named like negative and positive is the positive one; None in any other task.
-
-    Example: `("neg", "pos") -> 1`, `("0", "1") -> None`
-    """
-    names = [name.strip().casefold() for name in label_names]
-    if len(names) != 2:
-        return None
-    return next((i for i in (0, 1) if names[i] in _POSITIVE_NAMES and names[1 - i] in _NEGATIVE_NAMES), None)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ from splade.evaluation.context.sentiment import (
     measure_antonyms,
     measure_minimal_pairs,
     measure_negation,
-    positive_class,
 )
 from splade.evaluation.context.shifts import measure_shifts
 from splade.evaluation.context.templates import (
@@ -230,20 +229,6 @@ def test_without_a_network_there_is_no_lexicon(monkeypatch):
 
 
 # Sentiment
-
-
-@pytest.mark.parametrize(
-    ("names", "expected"),
-    [
-        (("negative", "positive"), 1),
-        (("Pos", "Neg"), 0),
-        (("0", "1"), None),
-        (("negative", "neutral", "positive"), None),
-        (("positive", "other"), None),
-    ],
-)
-def test_a_task_of_sentiment_is_known_by_its_labels(names, expected):
-    assert positive_class(names) == expected
 
 
 def test_minimal_pairs_by_hand():
