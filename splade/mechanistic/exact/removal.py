@@ -70,6 +70,10 @@ def remove(head: Head, state: SparseCircuitState, sets: WordSets) -> Removal:
     `remove(head, state, WordSets.together(code, strongest(code, scores, 5))).effects.towards(direction)`
     """
     layers = relu_layers(head)
+    if getattr(head, "is_linear", False):
+        # What words say is what they take with them, and there is no unit to switch.
+        effects = predict_removal(state, sets)
+        return Removal(effects, torch.zeros(len(effects.per_class), dtype=torch.bool, device=sets.rows.device))
     take_away = _by_reading(head, state) if layers is None else _by_subtraction(layers, state)
     effects, changed = zip(*(take_away(part) for part in _in_parts(state, sets)), strict=True)
     return Removal(ClassEffects(sets.rows, torch.cat(effects)), torch.cat(changed))
