@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from splade.config.schema import ExperimentConfig
+from splade.data import TextDataset
 from splade.data.batches import tokenise
 from splade.data.polarity import positive_class
 from splade.device import resolve_device
@@ -13,6 +14,7 @@ from splade.evaluation.context.measuring import measure_context
 from splade.evaluation.context.references import fit_references, sentiment_lexicon
 from splade.evaluation.names import measure_names, strongest_words
 from splade.evaluation.names_bag import BagOfWords, NoWords
+from splade.models.lexical_sae import LexicalSAE
 from splade.models.persistence import from_pretrained
 from splade.pipelines.inputs import draw, load_data, model_folder, require_same_experiment, require_same_labels
 from splade.pipelines.scoring import require_same_rows
@@ -69,9 +71,7 @@ def run_names(
     require_same_experiment(config, own.parent)
     require_same_labels(model, dataset)
     require_same_rows(own.parent, dataset)
-    # Edits write words of any of these texts into others: literal words need dimensions for all of them.
-    written = [*dataset.train.texts, *dataset.test.texts] if model.literal is not None else []
-    model = model.opened_to(tokenise(model.tokenizer, written, model.max_length).ids)
+    model = _opened_to_all(model, dataset)
     bag = BagOfWords(dataset.train.texts, dataset.train.labels)
     train, test = dataset.train, dataset.test
     lexicon = None if positive_class(dataset.label_names) is None else sentiment_lexicon()
@@ -90,6 +90,14 @@ def run_names(
     results |= {"strongest_words": strongest, "test_texts": len(test)}
     write_json(own.parent / NAMES, results)
     return results
+
+
+def _opened_to_all(model: Any, dataset: TextDataset) -> Any:
+    """The model with a dimension for every literal word that an edit may write into a text."""
+    if not isinstance(model, LexicalSAE) or model.literal is None:
+        return model
+    texts = [*dataset.train.texts, *dataset.test.texts]
+    return model.opened_to(tokenise(model.tokenizer, texts, model.max_length).ids)
 
 
 def read_names(path: Path, texts: int) -> dict[str, Any] | None:
