@@ -63,7 +63,9 @@ class ContextShift(nn.Module):
     def forward(self, states: Float[Tensor, "N E"], words: Int[Tensor, " N"]) -> Shifts:
         """The shifts of occurrences of these words, whose encoder states are given."""
         config, size = self.config, self.size[words]
-        change = config.strength * torch.tanh(self.layer(states.to(self.layer.weight.dtype)).squeeze(-1))
+        # Row by row, not as a product of matrices: what is read of a word does not hang on how many others are read.
+        pull = (states.to(self.layer.weight.dtype) * self.layer.weight).sum(-1) + self.layer.bias
+        change = config.strength * torch.tanh(pull)
         moved = change.abs() * size
         may_shift = (size >= config.eligible_from) & (size > 0)
         is_shifted = may_shift & (moved >= config.least)

@@ -1,0 +1,319 @@
+import copy
+import random
+
+import numpy as np
+import pytest
+import torch
+from scipy.sparse import csr_matrix
+
+from splade.data.batches import tokenise
+from splade.models.persistence import from_pretrained, save_pretrained
+from splade.recipes import recipe_by_name
+from splade.training import word_table
+from splade.training.folds import FOLDS, FoldedDocuments
+from splade.training.loop import Trainer
+from splade.training.tasks import Documents
+from splade.training.word_table import TableFitter, WordVectors, default_activations, fit_word_table, word_vectors
+from tests import tiny
+from tests.literal import SPLIT, batch_of, literal_model, opened
+from tests.tiny import BAD, GOOD
+
+TEXTS, LABELS = (GOOD + BAD) * 4, ([0] * 4 + [2] * 4) * 4
+PENALTIES = (1e-2, 3e-2)
+
+
+def documents(model, texts=TEXTS, labels=LABELS):
+    return Documents(tokenise(model.tokenizer, texts, 16), torch.tensor(labels, dtype=torch.long))
+
+
+def fitted(texts=TEXTS, labels=LABELS, model=None, seed=0):
+    """A model with its table, those of its folds, and the documents that it was fitted on."""
+    model = model or literal_model()
+    folded = FoldedDocuments.of(documents(model, texts, labels), seed)
+    model.add_heads(folded.heads, like="classify")
+    fit_word_table(model, folded, folded.folds, folded.heads)
+    return model, folded
+
+
+def problem(texts=30, words=12, width=4, classes=3, seed=0):
+    """Counts of words in texts, labels, and a vector per word; the last two words are in no text."""
+    generator = np.random.default_rng(seed)
+    counts = generator.poisson(0.4, (texts, words)).astype(float)
+    counts[:, -2:] = 0
+    vectors = torch.from_numpy(generator.normal(size=(words, width)))
+    labels = torch.from_numpy(generator.integers(0, classes, texts))
+    known = WordVectors(vectors, torch.zeros(3, width, dtype=torch.float64), torch.from_numpy(counts.sum(0)).long())
+    return TableFitter(csr_matrix(counts), labels, classes, known), torch.from_numpy(counts), labels, vectors
+
+
+def penalised(own, P, bias, counts, labels, vectors, rarity):
+    """The loss as the page says it: rows are own weights, scaled by rarity, plus a projection of the vectors."""
+    rows = own * rarity[:, None] + vectors @ P
+    loss = torch.nn.functional.cross_entropy(counts @ rows + bias, labels)
+    return loss + PENALTIES[0] * own.square().sum() + PENALTIES[1] * P.square().sum()
+
+
+def slow_fit(counts, labels, vectors, rarity, classes=3):
+    """By Newton-like steps of torch's own optimiser, on all words at once."""
+    met = (counts > 0).any(0)
+    shapes = ((counts.shape[1], classes), (vectors.shape[1], classes), (classes,))
+    own, P, bias = (torch.zeros(shape, dtype=torch.float64, requires_grad=True) for shape in shapes)
+    limits = {"max_iter": 2000, "tolerance_grad": 1e-12, "tolerance_change": 1e-16, "line_search_fn": "strong_wolfe"}
+    optimiser = torch.optim.LBFGS([own, P, bias], **limits)
+
+    def closure():
+        optimiser.zero_grad()
+        loss = penalised(own * met[:, None], P, bias, counts, labels, vectors, rarity)
+        loss.backward()
+        return loss
+
+    optimiser.step(closure)
+    assert max(part.grad.abs().max() for part in (own, P, bias)) < 1e-8
+    rows = own * met[:, None] * rarity[:, None] + vectors @ P
+    return (rows - rows.mean(-1, keepdim=True)).detach(), (bias - bias.mean()).detach()
+
+
+def rarity_of(fitter, words=12):
+    rarity = torch.ones(words, dtype=torch.float64)
+    rarity[fitter.met] = torch.from_numpy(fitter.rarity)
+    return rarity
+
+
+def test_the_fit_is_the_one_of_a_slow_reference():
+    fitter, counts, labels, vectors = problem()
+    rows, bias = slow_fit(counts, labels, vectors, rarity_of(fitter))
+    table = fitter.fit(PENALTIES)
+    torch.testing.assert_close(table.rows, rows, atol=1e-3, rtol=0)
+    torch.testing.assert_close(table.bias, bias, atol=1e-3, rtol=0)
+    assert rows.abs().max() > 0.3
+
+
+def test_some_texts_give_the_table_of_those_texts_alone():
+    fitter, counts, labels, vectors = problem()
+    chosen = torch.arange(30) % 3 != 0
+    # Which words are met and how rare they are is a matter of all texts.
+    rows, bias = slow_fit(counts[chosen], labels[chosen], vectors, rarity_of(fitter))
+    table = fitter.fit(PENALTIES, chosen)
+    torch.testing.assert_close(table.rows, rows, atol=1e-3, rtol=0)
+    torch.testing.assert_close(table.bias, bias, atol=1e-3, rtol=0)
+    other = labels.clone()
+    other[~chosen] = (labels[~chosen] + 1) % 3
+    changed = TableFitter(csr_matrix(counts.numpy()), other, 3, WordVectors(vectors, vectors[:3], counts.sum(0).long()))
+    assert torch.equal(changed.fit(PENALTIES, chosen).rows, table.rows)
+    assert not torch.equal(changed.fit(PENALTIES).rows, fitter.fit(PENALTIES).rows)
+
+
+def test_the_loss_of_a_table_is_its_mean_cross_entropy_on_the_chosen_texts():
+    fitter, counts, labels, _ = problem()
+    table, chosen = fitter.fit(PENALTIES), torch.arange(30) < 7
+    expected = torch.nn.functional.cross_entropy(counts[:7] @ table.rows + table.bias, labels[:7])
+    assert fitter.loss(table, chosen) == pytest.approx(expected.item())
+
+
+def test_rare_words_have_weights_that_cost_less_and_words_never_met_only_what_their_vector_says():
+    fitter, _, _, vectors = problem()
+    table = fitter.fit(PENALTIES)
+    expected = vectors[-2:] @ table.projection
+    torch.testing.assert_close(table.rows[-2:], expected - expected.mean(-1, keepdim=True))
+    frequency = (fitter.activations[:, fitter.met] > 0).sum(0).A1
+    assert (fitter.rarity[frequency.argmin()], fitter.rarity[frequency.argmax()]) == (
+        fitter.rarity.max(),
+        fitter.rarity.min(),
+    )
+
+
+def test_default_activations_are_those_of_the_model_without_context():
+    model = literal_model()
+    texts = [*TEXTS[:3], "a badly filmed film, good good film"]
+    found = default_activations(model, documents(model, texts, [0] * 4)).toarray()
+    without = literal_model(context=None)
+    expected = without.encode_document(*batch_of(without, *texts)).sparse_vector
+    np.testing.assert_allclose(found, expected.numpy(), rtol=1e-6)
+
+
+def test_vectors_of_words_do_not_hang_on_labels_and_rows_do():
+    vectors, rows = [], []
+    for labels in (LABELS, LABELS[::-1]):
+        model, folded = fitted(labels=labels)
+        vectors.append(word_vectors(literal_model(), folded))
+        rows.append(model.head().word_vectors)
+    assert torch.equal(vectors[0].vectors, vectors[1].vectors)
+    assert torch.equal(vectors[0].from_embedding, vectors[1].from_embedding)
+    (good,) = tiny.wordpiece().convert_tokens_to_ids(["good"])
+    assert rows[0][good].argmax() == 0
+    assert rows[1][good].argmax() == 2
+
+
+def test_the_vector_of_a_frequent_word_is_its_mean_state_and_of_one_never_met_what_its_embedding_says(monkeypatch):
+    monkeypatch.setattr(word_table, "SHRINK", 1e-9)
+    model = literal_model()
+    task = documents(model)
+    found = word_vectors(model, task)
+    good, plot, church = tiny.wordpiece().convert_tokens_to_ids(["good", "plot", "church"])
+    assert found.counts[[good, church]].tolist() == [12, 0]
+    ids, mask = batch_of(model, *TEXTS)
+    with torch.no_grad():
+        states = model.encoder_states(ids, mask)
+    # They are centred and scaled in the same way: differences keep their direction.
+    between = states[ids == good].mean(0) - states[ids == plot].mean(0)
+    cosine = torch.cosine_similarity(between.double(), found.vectors[good] - found.vectors[plot], dim=0)
+    assert cosine > 0.9999
+    embedding = model.backbone.input_embeddings()[church].double()
+    expected = embedding @ found.from_embedding[:-1] + found.from_embedding[-1]
+    torch.testing.assert_close(found.vectors[church], expected)
+
+
+def test_rare_words_are_shrunk_towards_what_their_embedding_says():
+    embeddings = torch.randn(40, 3, dtype=torch.float64)
+    means = torch.randn(40, 2, dtype=torch.float64)
+    means[1] = means[0]
+    embeddings[1] = embeddings[0]
+    counts = torch.full((40,), 50)
+    counts[0], counts[1] = 1, 10_000
+    found = word_table._shrunk(means * counts[:, None], counts, embeddings)
+    predicted = embeddings[:2] @ found.from_embedding[:-1] + found.from_embedding[-1]
+    far, near = (found.vectors[:2] - predicted).norm(dim=-1)[[1, 0]]
+    # Once against SHRINK = 3 times, and ten thousand times.
+    assert (near / far).item() == pytest.approx(0.25, rel=1e-2)
+
+
+def test_a_fitted_table_knows_its_words_and_empties_small_rows():
+    model, _ = fitted(model=literal_model(shifting=False, head={"kind": "table", "least_row": 0.3}))
+    head = model.head()
+    size = head.word_vectors.abs().amax(-1)
+    assert ((size == 0) | (size >= head.config.least_row)).all()
+    assert (size == 0).any()
+    assert model.gate.closed[size == 0].all()
+    words = model.dimensions.vocabulary.word_mask & (size[: model.dimensions.vocabulary.size] > 0)
+    assert not model.gate.closed[: len(words)][words].any()
+    assert torch.equal(model.context.size, size)
+    good, bad = tiny.wordpiece().convert_tokens_to_ids(["good", "bad"])
+    assert head.word_vectors[good].argmax() == 0
+    assert head.word_vectors[bad].argmax() == 2
+    with torch.no_grad():
+        logits = model.classify_document(*batch_of(model, *GOOD, *BAD)).logits
+    assert logits.argmax(-1).tolist() == LABELS[:8]
+
+
+def test_the_row_of_an_unseen_word_follows_from_its_spelling():
+    model, folded = fitted()
+    view = opened(model, "churchly badly")
+    vectors = word_vectors(literal_model(), folded)
+    pieces = tiny.wordpiece()("churchly", add_special_tokens=False)["input_ids"]
+    vector = model.backbone.input_embeddings()[pieces].mean(0).double() @ vectors.from_embedding[:-1]
+    vector = vector + vectors.from_embedding[-1]
+    (place,) = view.dimensions.find("churchly")
+    row = view.head().word_vectors[place]
+    # A word that was never met but has a dimension gets its row in the same way.
+    (badly,) = model.dimensions.find(SPLIT[0])
+    own = vectors.vectors[badly]
+    assert vectors.counts[badly] == 0
+    solved = torch.linalg.lstsq(
+        torch.stack([own, vector]), torch.stack([view.head().word_vectors[badly], row]).double()
+    )
+    assert row.abs().max() > 0
+    torch.testing.assert_close(vector @ solved.solution, row.double(), atol=1e-4, rtol=1e-4)
+
+
+def test_the_table_of_a_fold_is_fitted_without_it():
+    model, folded = fitted()
+    other_labels = list(LABELS)
+    for row in (folded.folds == 2).nonzero().flatten().tolist():
+        other_labels[row] = 1
+    other, again = fitted(labels=other_labels)
+    assert torch.equal(again.folds, folded.folds)
+    for k, name in enumerate(folded.heads):
+        is_same = torch.equal(model.head(name).word_vectors, other.head(name).word_vectors)
+        assert is_same == (k == 2), name
+    assert len(folded.heads) == FOLDS
+
+
+# The whole recipe
+
+
+def trainer(model=None, **changes):
+    model = model or literal_model(shifting=False)
+    update = {"max_epochs": 2, "batch_size": 8, "learning_rate": 1e-3, **changes}
+    settings = recipe_by_name("words").training.model_copy(update=update)
+    return Trainer(model, documents(model), documents(model, GOOD + BAD, LABELS[:8]), settings, seed=3)
+
+
+def test_context_learns_and_the_table_stays_bitwise():
+    run = trainer()
+    run.prepare()
+    heads = {name: copy.deepcopy(run.model.head(name).state_dict()) for name in ("classify", *run.train.heads)}
+    weight = run.model.context.layer.weight.detach().clone()
+    encoder = copy.deepcopy(run.model.backbone.encoder.state_dict())
+    for _ in range(2):
+        run._finish_epoch()
+    for name, before in heads.items():
+        after = run.model.head(name).state_dict()
+        assert all(torch.equal(before[part], after[part]) for part in before), name
+    assert not torch.equal(run.model.context.layer.weight, weight)
+    now = run.model.backbone.encoder.state_dict()
+    assert any(not torch.equal(encoder[name], now[name]) for name in encoder)
+
+
+def test_the_table_of_a_trained_model_is_the_fitted_one():
+    run = trainer()
+    run.run()
+    table, _ = fitted(model=literal_model(shifting=False), seed=3)
+    assert torch.equal(run.model.gate.closed, table.gate.closed)
+    assert torch.equal(run.model.context.size, table.context.size)
+    for name, part in table.head().state_dict().items():
+        assert torch.equal(run.model.head().state_dict()[name], part), name
+
+
+def test_the_heads_of_folds_are_gone_after_training_and_from_the_saved_model(tmp_path):
+    run = trainer()
+    assert [name for name in run.model.heads if "without" in name] == list(run.train.heads)
+    run.run()
+    assert list(run.model.heads) == list(run.model.labels) == ["classify", "tag"]
+    save_pretrained(run.model, tmp_path / "model")
+    back = from_pretrained(tmp_path / "model")
+    assert list(back.heads) == ["classify", "tag"]
+    ids, mask = batch_of(back, *GOOD, *BAD, "a badly good church")
+    with torch.no_grad():
+        assert torch.equal(back.classify_document(ids, mask).logits, run.model.classify_document(ids, mask).logits)
+
+
+def test_each_text_is_learned_on_the_table_that_never_saw_it(monkeypatch):
+    run = trainer()
+    asked = []
+    plain = run.model.decide
+    monkeypatch.setattr(
+        run.model, "decide", lambda vector, head, words=None: asked.append(head) or plain(vector, head, words)
+    )
+    run.prepare()
+    taken = run._order(0)
+    for rows in taken:
+        run._take_step(rows)
+    assert asked == [run.train.heads[int(run.train.folds[rows[0]])] for rows in taken]
+
+
+def negations(count, seed):
+    """Texts of drawn words with an opinion, and "not" before a third of those."""
+    chance = random.Random(seed)
+    texts, labels = [], []
+    for i in range(count):
+        opinion, label = chance.choice([("good", 2), ("great", 2), ("bad", 0), ("boring", 0)])
+        filler = chance.choices(["film", "movie", "plot", "acting", "the", "a", "dog", "city"], k=chance.randint(2, 5))
+        at = chance.randrange(len(filler))
+        texts.append(" ".join([*filler[:at], *(["not"] if i % 3 == 0 else []), opinion, *filler[at:]]))
+        labels.append(2 - label if i % 3 == 0 else label)
+    return texts, labels
+
+
+def test_context_learns_what_no_table_can_say():
+    """A third of the opinions are negated: a table is wrong about those."""
+    model = literal_model(shifting=False)
+    train, validation = (documents(model, *negations(count, seed)) for count, seed in ((400, 0), (100, 1)))
+    update = {"max_epochs": 12, "batch_size": 16, "learning_rate": 2e-3, "active_target": 3.0}
+    settings = recipe_by_name("words").training.model_copy(update=update)
+    best = Trainer(model, train, validation, settings, seed=0).run()
+    without = copy.copy(model)
+    without._modules = {**model._modules, "context": None}
+    ids, mask = batch_of(model, *negations(100, 1)[0])
+    with torch.no_grad():
+        table = (without.classify_document(ids, mask).logits.argmax(-1) == validation.labels).float().mean().item()
+    assert best.accuracy > table + 0.15, (best.accuracy, table)
