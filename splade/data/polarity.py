@@ -89,6 +89,22 @@ PLAIN = (
     "it is as {} as they say , and then some .",
     "not only is it {} , it stays so .",
     "i cannot deny that it is {} .",
+    "that was {} .",
+    "this one is {} .",
+    "it seems {} .",
+    "they were {} .",
+    "how {} !",
+    "simply {} .",
+    "{} , in a word .",
+    "i thought it was {} .",
+    "some of it was {} .",
+    "it turned out {} .",
+    "it was {} and it knew it .",
+    "still , it is {} .",
+    "if anything , it is too {} .",
+    "a bit {} , to be honest .",
+    "we all agreed that it was {} .",
+    "for once , something {} .",
 )
 """As many different ones as teach that a short sentence alone reverses nothing."""
 
@@ -105,7 +121,7 @@ def positive_class(label_names: Sequence[str]) -> int | None:
 
 
 def negation_examples(count: int, positive: int, seed: int) -> TextSplit:
-    """At most `count` sentences, two thirds of them with a reversed word, sampled at random; `positive` is a class.
+    """At most `count` sentences, half of them with a reversed word, sampled at random; `positive` is a class.
 
     Example: "it isn't gripping ." is negative
     """

@@ -29,7 +29,7 @@ def words() -> Recipe:
         max_epochs=2,
         active_target=2.0,
         count=CountConstraint.Config(),
-        negations=0.2,
+        negations=0.3,
         independence=Independence.Config(),
         tutor=Tutor.Config(imitation=1.0),
         encoder_dropout=0.0,

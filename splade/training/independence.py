@@ -22,9 +22,9 @@ class Independence:
     """How much the contributions of the other words change, in logits per text, when one word is masked."""
 
     class Config(PartConfig):
-        weight: PositiveFloat = 1.0
+        weight: PositiveFloat = 1.5
         """How much a change of one logit counts."""
-        share: float = Field(default=0.25, gt=0, le=1)
+        share: float = Field(default=0.125, gt=0, le=1)
         """Share of the texts of a step in which a word is masked; each costs one more pass of the encoder."""
 
         def build(self) -> "Independence":

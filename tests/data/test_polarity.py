@@ -30,12 +30,12 @@ def test_a_negated_word_has_the_other_label_and_a_plain_one_its_own():
     assert labels["it is very bland ."] == 0
 
 
-def test_both_labels_are_about_as_frequent_and_most_sentences_reverse_a_word():
+def test_both_labels_are_about_as_frequent_and_half_of_the_sentences_reverse_a_word():
     made = negation_examples(900, positive=1, seed=0)
     assert len(made) == len(set(made.texts)) == 900
     assert 0.4 < sum(made.labels) / 900 < 0.6
     reversing = {frame.format(word) for frame in REVERSING for word in (*FAVOURABLE, *UNFAVOURABLE)}
-    assert 0.6 < sum(text in reversing for text in made.texts) / 900 < 0.75
+    assert 0.4 < sum(text in reversing for text in made.texts) / 900 < 0.6
 
 
 def test_the_same_seed_makes_the_same_sentences():
