@@ -26,7 +26,7 @@ def lexical_model(*, near: bool = True) -> LexicalSAE:
     Without `near` every token reaches every word, as in the other recipes: the same gate, no neighbourhood.
     """
     torch.manual_seed(0)
-    parts: ModelConfig = recipe_by_name("anchored").model
+    parts: ModelConfig = recipe_by_name("neighbours").model
     if not near:
         parts = parts.model_copy(update={"neighbourhood": None})
     model = LexicalSAE.from_backbone(parts, LABELS)

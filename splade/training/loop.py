@@ -440,7 +440,7 @@ class Trainer:
 def _in_folds(model: LexicalSAE, train: Task, seed: int) -> "FoldedDocuments":
     """The documents in folds, with a head for each in the model until training ends."""
     if not isinstance(train, Documents):
-        raise ValueError("literal words are trained on documents with a label each; tag with another recipe")
+        raise ValueError("literal words are trained on documents with a label each; tag with recipe: neighbours")
     folded = train if isinstance(train, FoldedDocuments) else FoldedDocuments.of(train, seed)
     model.add_heads(folded.heads, like=train.head)
     return folded

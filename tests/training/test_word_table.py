@@ -234,7 +234,7 @@ def test_the_table_of_a_fold_is_fitted_without_it():
 def trainer(model=None, **changes):
     model = model or literal_model(shifting=False)
     update = {"max_epochs": 2, "batch_size": 8, "learning_rate": 1e-3, **changes}
-    settings = recipe_by_name("words").training.model_copy(update=update)
+    settings = recipe_by_name("anchored").training.model_copy(update=update)
     return Trainer(model, documents(model), documents(model, GOOD + BAD, LABELS[:8]), settings, seed=3)
 
 
@@ -309,7 +309,7 @@ def test_context_learns_what_no_table_can_say():
     model = literal_model(shifting=False)
     train, validation = (documents(model, *negations(count, seed)) for count, seed in ((400, 0), (100, 1)))
     update = {"max_epochs": 12, "batch_size": 16, "learning_rate": 2e-3, "active_target": 3.0}
-    settings = recipe_by_name("words").training.model_copy(update=update)
+    settings = recipe_by_name("anchored").training.model_copy(update=update)
     best = Trainer(model, train, validation, settings, seed=0).run()
     without = copy.copy(model)
     without._modules = {**model._modules, "context": None}
