@@ -140,7 +140,9 @@ def _fold_vpe_into_model(config: ExperimentConfig) -> ExperimentConfig:
     if not config.vpe.enabled:
         return config
     if config.model.literal is not None:
-        raise ValueError("vpe splits words that are read from logits, and literal words are not; set recipe: neighbours")
+        raise ValueError(
+            "vpe splits words that are read from logits, and literal words are not; set recipe: neighbours"
+        )
     expander = VirtualExpander.Config(token_ids=config.vpe.token_ids, num_senses=config.vpe.num_senses)
     if config.model.expander not in (None, expander):
         raise ValueError("vpe and model.expander are both given and differ; keep one")

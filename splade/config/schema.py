@@ -10,7 +10,6 @@ from splade.models.config import ModelConfig
 from splade.part import PartConfig
 from splade.training.settings import TrainingConfig
 
-
 DEFAULT_RECIPE, TAGGING_RECIPE = "anchored", "neighbours"
 """For texts, and for words: one literal word alone does not tell its tag."""
 

@@ -169,7 +169,10 @@ def test_heads_and_recipes_are_standard_too(written):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (f"recipe: neighbours\nvariants: {{one: {{{TERMS}.hoyer: null}}}}", "terms.hoyer is unknown: there is no 'hoyer' in .'own_words'"),
+        (
+            f"recipe: neighbours\nvariants: {{one: {{{TERMS}.hoyer: null}}}}",
+            "terms.hoyer is unknown: there is no 'hoyer' in .'own_words'",
+        ),
         ("variants: {one: {trainig.count: null}}", "trainig is unknown; did you mean 'training'.*'one'"),
         ("variants: {one: {recipe: sic}}", "recipe 'sic' is unknown"),
         ("variants: {base: {}}", "variants.base is taken"),
