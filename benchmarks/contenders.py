@@ -21,7 +21,7 @@ ACTIVE_WORDS = 100
 
 
 def lexical_model(*, near: bool = True) -> LexicalSAE:
-    """The default recipe on the bundled encoder, opened to about a hundred words per text.
+    """The recipe `neighbours` on the bundled encoder, opened to about a hundred words per text.
 
     Without `near` every token reaches every word, as in the other recipes: the same gate, no neighbourhood.
     """

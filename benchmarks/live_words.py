@@ -1,6 +1,6 @@
 """What a training step costs with all words and with live ones alone: `python -m benchmarks.live_words [ROUNDS]`.
 
-Both sides take the same steps of the recipe `anchored` on the same texts of `movie_snippets`: once as texts with
+Both sides take the same steps of the recipe `neighbours` on the same texts of `movie_snippets`: once as texts with
 labels, once as sentences with tags (made up: time does not depend on them). One thread, best of the rounds.
 """
 

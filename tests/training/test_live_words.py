@@ -25,7 +25,7 @@ KINDS = ("neighbourhood", "all words", "senses", "tags", "tags near words")
 
 
 def prepared(kind, kernel="rectangle"):
-    """A model of the default recipe with few words open, and what it learns from."""
+    """A model of the recipe `neighbours` with few words open, and what it learns from."""
     gate = {"kind": "jumprelu", "kernel": kernel, "offset": True, "bandwidth": 0.3}
     changes = {"masking": None, "gate": JumpReLUGate.Config.model_validate(gate)}
     if kind in ("all words", "tags"):

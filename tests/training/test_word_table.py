@@ -264,6 +264,19 @@ def test_the_table_of_a_trained_model_is_the_fitted_one():
         assert torch.equal(run.model.head().state_dict()[name], part), name
 
 
+def test_without_context_training_is_the_fit_of_the_table_and_takes_no_step():
+    run = trainer(literal_model(shifting=False, context=None))
+    encoder = copy.deepcopy(run.model.backbone.encoder.state_dict())
+    best = run.run()
+    assert (run.step, best.epoch) == (0, 0)
+    table, _ = fitted(model=literal_model(shifting=False), seed=3)
+    for name, part in table.head().state_dict().items():
+        assert torch.equal(run.model.head().state_dict()[name], part), name
+    assert list(run.model.heads) == ["classify", "tag"]
+    now = run.model.backbone.encoder.state_dict()
+    assert all(torch.equal(encoder[name], now[name]) for name in encoder)
+
+
 def test_the_heads_of_folds_are_gone_after_training_and_from_the_saved_model(tmp_path):
     run = trainer()
     assert [name for name in run.model.heads if "without" in name] == list(run.train.heads)
