@@ -9,6 +9,7 @@ from splade.models.layers.literal_words import LiteralWords
 from splade.models.layers.pooling import SumPool
 from splade.models.layers.saturation import Identity
 from splade.models.table_head import TableHead
+from splade.training.independence import Independence
 from splade.training.optim import AdamWEMA
 from splade.training.settings import TrainingConfig
 from splade.training.tutor import Tutor
@@ -28,7 +29,8 @@ def anchored() -> Recipe:
         max_epochs=2,
         active_target=2.0,
         count=CountConstraint.Config(),
-        negations=0.1,
+        negations=0.2,
+        independence=Independence.Config(),
         tutor=Tutor.Config(imitation=1.0),
         encoder_dropout=0.0,
         learning_rate=1e-4,

@@ -1,8 +1,8 @@
 """All that pulls on a model in one step: the task, what is asked of circuits, the count of words, and the tutor.
 
 warm-up: loss = CE + the terms that do not wait; constrained: loss = objective + lambda * CE; with a count constraint,
-+ mu * surplus of words; with a tutor, + what it teaches. The multipliers move by what a whole optimiser step saw, never
-by one piece of it.
++ mu * surplus of words; with a tutor, + what it teaches; with literal words, + what masking one changes at the others.
+The multipliers move by what a whole optimiser step saw, never by one piece of it.
 """
 
 from functools import partial
@@ -55,6 +55,7 @@ class Criterion(nn.Module):
         num_labels = len(model.labels[head])
         self.objective = settings.asked_of_circuits().build(len(model.dimensions), num_labels)
         self.tutor = settings.tutor and settings.tutor.build(model.backbone.encoder_width, num_labels)
+        self.independence = settings.independence and settings.independence.build()
         per_epoch, constrained, planned = steps
         target = settings.active_target
         self.geco = settings.controller.build(steps_per_epoch=per_epoch, total_steps=constrained, active_target=target)
@@ -80,6 +81,9 @@ class Criterion(nn.Module):
             loss = loss + self.count.multiplier * surplus
         if self.tutor is not None:
             loss = loss + self.tutor(encoded.states, logits, encoded.labels, self.settings.label_smoothing)
+        if self.independence is not None:
+            assert encoded.tokens is not None, "literal words are read in documents"
+            loss = loss + self.independence(model, encoded.tokens)
         active, words = active_count(encoded.sparse_vector != 0), active_count(encoded.gate.gate_mask > 0.5)
         return loss, PieceLoss(share, ce.item(), active.item(), words.item(), terms)
 

@@ -8,6 +8,7 @@ from splade.circuits.geco import ControllerConfig, CountConstraint, GECOControll
 from splade.circuits.objective import Objective
 from splade.part import PartConfig, Shorthand
 from splade.precision import EncoderType
+from splade.training.independence import Independence
 from splade.training.optim import AdamWEMA, OptimiserConfig
 from splade.training.tutor import Tutor
 
@@ -60,11 +61,14 @@ class TrainingConfig(PartConfig):
     count: CountConstraint.Config | None = None
     """Keep the mean number of active words at most at `active_target`; null does not."""
     negations: float = Field(default=0.0, ge=0, le=1)
-    """Rule-made sentences about negation ("it isn't gripping"), as a share of the training texts and at most 2,100, for
+    """Rule-made sentences about negation ("it isn't gripping"), as a share of the training texts and at most 4,200, for
     models with literal words whose two labels are negative and positive. They teach context; the table never sees
     them."""
     tutor: Tutor.Config | None = None
     """A plain classifier on the encoder's states that helps it learn, and is thrown away; null has none."""
+    independence: Independence.Config | None = None
+    """Mask one word of some texts and ask that the others keep their contributions, for models with literal words and
+    context; null does not."""
     warmup_fraction: float = Field(default=0.2, ge=0, le=1)
     """Share of the planned steps that learn the task alone, before circuits are asked for."""
     controller: ControllerConfig = GECOController.Config()

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import zip_longest
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -19,6 +19,14 @@ from splade.models.lexical_sae import CLASSIFY, TAG, EncodedDocument, LexicalSAE
 
 IGNORED = -100
 """Stands for the tag of a position that carries none: special tokens, and all but the first piece of a word."""
+
+
+class ReadTokens(NamedTuple):
+    """A batch of texts and the encoder's state of every token."""
+
+    input_ids: Int[Tensor, "B L"]
+    mask: Bool[Tensor, "B L"]
+    states: Float[Tensor, "B L E"]
 
 
 @dataclass(frozen=True)
@@ -40,6 +48,8 @@ class Encoded:
     """The dimension of each column, where only live ones have a column; None where all have."""
     in_reach: Bool[Tensor, " V"] | None = None
     """Dimensions that a token of the batch may open; None without a neighbourhood."""
+    tokens: ReadTokens | None = None
+    """What documents were read from; None for positions."""
 
     def sample(self, most: int) -> "Encoded":
         """At most so many of the samples, drawn at random."""
@@ -129,7 +139,8 @@ class Documents:
         document = model.encode_document(input_ids, mask, states, live_only=live_only)
         labels = self.labels[batch.rows].to(device)
         mean_state = (states * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
-        return _encoded(model, document, model.own_words(input_ids), labels, mean_state, self.head)
+        encoded = _encoded(model, document, model.own_words(input_ids), labels, mean_state, self.head)
+        return replace(encoded, tokens=ReadTokens(input_ids, mask.bool(), states))
 
 
 @dataclass(frozen=True)

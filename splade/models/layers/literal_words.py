@@ -12,7 +12,6 @@ import torch
 from jaxtyping import Bool, Float, Int
 from pydantic import field_validator
 from torch import Tensor
-from torch.nn.functional import pad
 
 from splade.models.layers.cut_words import NOBODY, CutWords, word_name
 from splade.models.layers.word_boundaries import WordBoundaries
@@ -70,7 +69,7 @@ class LiteralWords(WordBoundaries):
         self, states: Float[Tensor, "B L E"], input_ids: Int[Tensor, "B L"], at: Bool[Tensor, "B L"]
     ) -> Float[Tensor, "N E"]:
         """The mean state over the tokens of each word, for the words that begin at the chosen positions."""
-        begins = pad(~self.goes_on_after(input_ids), (1, 0), value=True)
+        begins = self.begins(input_ids)
         # Words are numbered through the batch, in reading order; a row always begins with a word.
         number = begins.flatten().cumsum(0) - 1
         count = int(number[-1]) + 1

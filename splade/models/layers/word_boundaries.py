@@ -57,6 +57,10 @@ class WordBoundaries(nn.Module):
         in_two = stems & (after == APOSTROPHE_TEE)
         return joined | in_two | in_three | pad(in_three, (1, 0))[..., :-1]
 
+    def begins(self, input_ids: Int[Tensor, "*batch L"]) -> Bool[Tensor, "*batch L"]:
+        """Positions at which a word begins."""
+        return pad(~self.goes_on_after(input_ids), (1, 0), value=True)
+
     def mute_words(self, token_ids: Sequence[int]) -> list[list[int]]:
         """The words of a text that stand in several tokens and have no dimension; each as its tokens, in their order.
 
