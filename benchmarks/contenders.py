@@ -21,12 +21,12 @@ ACTIVE_WORDS = 100
 
 
 def lexical_model(*, near: bool = True) -> LexicalSAE:
-    """The default recipe on the bundled encoder, opened to about a hundred words per text.
+    """The recipe `neighbours` on the bundled encoder, opened to about a hundred words per text.
 
     Without `near` every token reaches every word, as in the other recipes: the same gate, no neighbourhood.
     """
     torch.manual_seed(0)
-    parts: ModelConfig = recipe_by_name("anchored").model
+    parts: ModelConfig = recipe_by_name("neighbours").model
     if not near:
         parts = parts.model_copy(update={"neighbourhood": None})
     model = LexicalSAE.from_backbone(parts, LABELS)

@@ -1,6 +1,6 @@
 """What a training step costs with all words and with live ones alone: `python -m benchmarks.live_words [ROUNDS]`.
 
-Both sides take the same steps of the recipe `anchored` on the same texts of `movie_snippets`: once as texts with
+Both sides take the same steps of the recipe `neighbours` on the same texts of `movie_snippets`: once as texts with
 labels, once as sentences with tags (made up: time does not depend on them). One thread, best of the rounds.
 """
 
@@ -27,7 +27,7 @@ def main() -> None:
     given = load_text_dataset("movie_snippets").train
     texts, labels = given.texts[:BATCH], given.labels[:BATCH]
     for head in (CLASSIFY, TAG):
-        settings = build_config({"recipe": "anchored", "data": {"dataset_name": "movie_snippets"}})
+        settings = build_config({"recipe": "neighbours", "data": {"dataset_name": "movie_snippets"}})
         parts = settings.model if head == CLASSIFY else settings.model.model_copy(update={"neighbourhood": None})
         torch.manual_seed(0)
         model = LexicalSAE.from_backbone(parts, {head: ("a", "b", "c")})

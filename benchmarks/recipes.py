@@ -27,7 +27,7 @@ from splade.training.settings import TrainingConfig
 from splade.training.tasks import Documents
 
 EXPERIMENTS = Path(__file__).parent.parent / "experiments" / "cpu"
-RECIPES = ("cis", "lexical_sae", "transcoder", "cajt", "anchored")
+RECIPES = ("cis", "lexical_sae", "transcoder", "cajt", "neighbours")
 TRACKED_BATCHES = 64
 """Of training texts: more than the steps for which `frequency` is silent."""
 

@@ -2,7 +2,7 @@
 
 Writes benchmarks/results/table.md and plots of cost against length, batch and vocabulary. Every ratio compares sides
 that took turns in one process, on one thread, with the same attention setting; memory is measured in a process per
-side. "anchored" is the default recipe, in which a token reaches only the words near to it; "whole vocabulary" is the
+side. "neighbours" is the recipe in which a token reaches only the words near to it; "whole vocabulary" is the
 same model without neighbourhood, in which every token reaches every word, as in the other recipes.
 """
 
@@ -22,7 +22,7 @@ from benchmarks.measure import memory_in_a_new_process, seconds
 RESULTS = Path(__file__).parent / "results"
 Row = tuple[str, str, str, str]
 """What is compared, the goal, what was measured, the figures behind it."""
-OURS = ("anchored", "whole vocabulary")
+OURS = ("neighbours", "whole vocabulary")
 
 
 def ratios(what: str, goal: str, times: dict[str, float], *, over: str, unit: str = "s", ours_first: bool) -> list[Row]:
@@ -41,7 +41,7 @@ def head_rows(models: dict[str, c.LexicalSAE], repeats: int) -> list[Row]:
     whole = models["whole vocabulary"]
     sides = {"plain": c.head_step(whole, batch, c.plain_pool)}
     sides |= {name: c.head_step(model, batch, c.fused_pool) for name, model in models.items()}
-    tasks = {"plain": "plain_head", "anchored": "near_head", "whole vocabulary": "whole_head"}
+    tasks = {"plain": "plain_head", "neighbours": "near_head", "whole vocabulary": "whole_head"}
     sizes = {side: memory_in_a_new_process(task, 16, 128) for side, task in tasks.items()}
     times = seconds(sides, repeats)
     return [
@@ -75,7 +75,7 @@ def as_written_rows(models: dict[str, c.LexicalSAE], repeats: int) -> list[Row]:
 
 
 def memory_rows(batch: int, length: int) -> list[Row]:
-    tasks = {"anchored": "near_step", "whole vocabulary": "whole_step", "dense": "dense_step"}
+    tasks = {"neighbours": "near_step", "whole vocabulary": "whole_step", "dense": "dense_step"}
     sizes = {side: memory_in_a_new_process(task, batch, length) for side, task in tasks.items()}
     return ratios(f"training memory, {batch}×{length}", "≤ 1.05", sizes, over="dense", unit="MB", ours_first=True)
 
@@ -113,8 +113,8 @@ def render(rows: list[Row]) -> str:
     says = [
         "# Benchmarks",
         "",
-        f'Made by `make bench`. {machine}. Best of several rounds; ratios vary by some per cent. "anchored" is the',
-        'default recipe, where a token reaches the words near to it; "whole vocabulary" is the same without a',
+        f'Made by `make bench`. {machine}. Best of several rounds; ratios vary by some per cent. "neighbours" is the',
+        'recipe in which a token reaches the words near to it; "whole vocabulary" is the same without a',
         "neighbourhood. Input embeddings are frozen on all sides. What the figures mean: docs/performance.md.",
         "",
     ]
@@ -127,14 +127,14 @@ def main() -> None:
     is_full = parser.parse_args().full
     repeats = 4 if is_full else 1
     RESULTS.mkdir(exist_ok=True)
-    models = {"anchored": c.lexical_model(), "whole vocabulary": c.lexical_model(near=False)}
+    models = {"neighbours": c.lexical_model(), "whole vocabulary": c.lexical_model(near=False)}
     rows: list[Row] = []
     parts: list[Callable[[], list[Row]]] = [
         lambda: head_rows(models, repeats),
         lambda: step_rows(models, repeats),
         lambda: memory_rows(32, 128),
         lambda: memory_rows(64, 256) if is_full else [],
-        lambda: state_row(models["anchored"]),
+        lambda: state_row(models["neighbours"]),
         lambda: inference_rows(models, repeats),
         lambda: explainer_rows(models, repeats),
     ]

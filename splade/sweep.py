@@ -1,7 +1,7 @@
 """The frontier of an experiment: one point per value of a key, with its accuracy, active words and name scores.
 
 1. Every value is written into the settings and checked, before anything is trained.
-2. Each point is the experiment in a folder of its own (`words-20`), so an interrupted sweep goes on where it stopped,
+2. Each point is the experiment in a folder of its own (`shifts-2`), so an interrupted sweep goes on where it stopped,
    and a resumed one keeps the points that are finished.
 3. After every point the frontier so far is written: `frontier.csv` and `frontier.svg`.
 """
@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from splade.config.schema import ExperimentConfig
 from splade.files import read_written, write_text
@@ -20,13 +20,14 @@ from splade.pipelines.measuring import is_begun, measure_run
 from splade.pipelines.scoring import read_decisions
 from splade.pipelines.variants import with_changes
 from splade.pipelines.yardsticks import measured_baselines, read_baselines
-from splade.report.frontier import Frontier, FrontierPoint, frontier_svg
+from splade.report.frontier import SHIFTS, Frontier, FrontierPoint, frontier_svg, value_text
 from splade.report.run_figures import RunFigures
 from splade.runs import Watchers, require_one_experiment, seed_folders
 from splade.training.run_folder import BASELINES, DECISIONS, RESULTS
 from splade.training.settings import TrainingConfig
 
 ACTIVE_WORDS = "training.active_target"
+PREFIXES = {ACTIVE_WORDS: "words", SHIFTS: "shifts"}
 TABLE, PICTURE = "frontier.csv", "frontier.svg"
 
 Number = int | float
@@ -59,24 +60,49 @@ def plan(config: ExperimentConfig, key: str, values: Sequence[Number]) -> list[P
         raise ValueError(f"there are no values for {key}; give numbers with commas between them, such as 20,40,60")
     if twice := [value for value in values if values.count(value) > 1]:
         raise ValueError(f"{key} is to be {twice[0]} twice; give each value once")
-    if key == ACTIVE_WORDS and not _heeds_active_target(config.training):
-        raise ValueError(
-            f"{ACTIVE_WORDS} changes nothing in this experiment (recipe {config.recipe}): it has no count constraint, "
-            "no calibrated start and no term that aims at a number of words. Sweep another key with --set"
-        )
+    _require_use(config, key)
     place = Path(config.output_dir)
     return [
         Planned(
             value,
-            with_changes(config, {key: value}).model_copy(
+            with_changes(config, _changes(key, value)).model_copy(
                 update={
-                    "output_dir": str(place / f"{_prefix(key)}{value}"),
-                    "experiment_name": f"{config.experiment_name}, {key} {value}",
+                    "output_dir": str(place / f"{_prefix(key)}{value_text(value)}"),
+                    "experiment_name": f"{config.experiment_name}, {key} {value_text(value)}",
                 }
             ),
         )
         for value in values
     ]
+
+
+def _changes(key: str, value: Number) -> dict[str, Any]:
+    """What a value changes in the settings: no shifts is a model without context, unlimited ones have no constraint."""
+    if key != SHIFTS:
+        return {key: value}
+    if value == 0:
+        return {"model.context": None}
+    return {"training.count": None} if value == math.inf else {ACTIVE_WORDS: value}
+
+
+def _require_use(config: ExperimentConfig, key: str) -> None:
+    """Refuse to sweep what the experiment has none of, or does not heed."""
+    is_literal = config.model.literal is not None
+    if key == SHIFTS and not is_literal:
+        raise ValueError(
+            f"recipe {config.recipe} has no table of words that context could shift; sweep its active words with "
+            "--active-words"
+        )
+    if key == ACTIVE_WORDS and is_literal:
+        raise ValueError(
+            f"the words of recipe {config.recipe} are those of the text, however many; sweep how many of them context "
+            "shifts with --shifts"
+        )
+    if key == ACTIVE_WORDS and not _heeds_active_target(config.training):
+        raise ValueError(
+            f"{ACTIVE_WORDS} changes nothing in this experiment (recipe {config.recipe}): it has no count constraint, "
+            "no calibrated start and no term that aims at a number of words. Sweep another key with --set"
+        )
 
 
 def _heeds_active_target(training: TrainingConfig) -> bool:
@@ -111,7 +137,7 @@ def run_sweep(
     frontier = Frontier(config.experiment_name, key, (), {})
     measured: list[tuple[Planned, FrontierPoint]] = []
     for number, point in enumerate(points, start=1):
-        watchers.on_note(f"point {number} of {len(points)}: {key} {point.value}, in {point.folder}")
+        watchers.on_note(f"point {number} of {len(points)}: {key} {value_text(point.value)}, in {point.folder}")
         figures = measure_run(point.config, names_texts, device, watchers)
         measured.append((point, FrontierPoint(value=point.value, **asdict(figures))))
         found = sorted((one for _, one in measured), key=lambda one: one.value)
@@ -129,13 +155,13 @@ def frontier_csv(frontier: Frontier) -> str:
     columns = ["key", "value", *(field.name for field in fields(RunFigures))]
     writer = csv.DictWriter(file, columns, lineterminator="\n")
     writer.writeheader()
-    writer.writerows({"key": frontier.key, **asdict(point)} for point in frontier.points)
+    writer.writerows({"key": frontier.key, **asdict(point), "value": point.value_text} for point in frontier.points)
     return file.getvalue()
 
 
 def _prefix(key: str) -> str:
     """How the folders of a key's points begin."""
-    return f"{'words' if key == ACTIVE_WORDS else key}-"
+    return f"{PREFIXES.get(key, key)}-"
 
 
 def _finished_values(place: Path, key: str) -> list[Number]:
@@ -155,7 +181,7 @@ def _number(text: str) -> Number | None:
             continue
         if math.isfinite(value) and str(value) == text:
             return value
-    return None
+    return math.inf if text == value_text(math.inf) else None
 
 
 def _require_room(place: Path, key: str, points: Sequence[Planned], *, resume: bool) -> None:

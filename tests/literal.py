@@ -21,7 +21,7 @@ UNSEEN = ["a boringly good film", "unhappyness: filmed boringly, badly"]
 
 
 def literal_model(words=SPLIT, *, shifting=True, **others) -> LexicalSAE:
-    settings = recipe_by_name("words").model.model_dump()
+    settings = recipe_by_name("anchored").model.model_dump()
     settings["literal"] = {"multi_piece_words": words}
     made = tiny.model(ModelConfig.model_validate({**settings, **others}))
     generator = torch.Generator().manual_seed(5)

@@ -60,6 +60,21 @@ def test_training_on_an_own_file_leaves_a_run_and_a_model_that_explains(run, tin
     assert output.count("bias at this input  ") == 2
 
 
+def test_a_table_alone_is_trained_and_its_words_never_shift(run, tiny_run, tmp_path):
+    tiny_run.write_text(tiny_run.read_text().replace("after_training: false", "texts: 3, names_texts: 2"))
+    out = tmp_path / "table"
+    code, output, error = run("train", "--config", str(tiny_run), "--table-only", "--out", str(out))
+    assert (code, error) == (0, "")
+    assert from_pretrained(out / "model").context is None
+    evaluation = json.loads((out / "evaluation.json").read_text())
+    assert evaluation["context"]["shifts"]["mean"] == 0
+    assert evaluation["context"]["context_free"]["mean"] == evaluation["performance"]["accuracy"]["mean"]
+    tiny_run.write_text("recipe: cis\n" + tiny_run.read_text())
+    code, _, error = run("train", "--config", str(tiny_run), "--table-only", "--out", str(tmp_path / "other"))
+    assert code == 1
+    assert "recipe cis has no table of words" in error
+
+
 def test_errors_are_one_sentence_and_a_non_zero_exit(run, tmp_path):
     for arguments, message in [
         (("explain", str(tmp_path), "text"), "is not a saved model"),

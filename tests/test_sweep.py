@@ -1,5 +1,6 @@
 import csv
 import json
+import math
 import xml.etree.ElementTree as ElementTree
 
 import pytest
@@ -9,7 +10,7 @@ from splade import sweep
 from splade.config.load import build_config
 from splade.runs import Watchers
 from splade.scripts.run_sweep import parse_setting
-from splade.sweep import ACTIVE_WORDS, plan, run_sweep
+from splade.sweep import ACTIVE_WORDS, SHIFTS, plan, run_sweep
 from splade.training.loop import Interrupted
 from splade.training.run_folder import RESULTS
 from tests.pipelines.experiments import tiny_settings
@@ -20,8 +21,11 @@ WORDS_PER_TOKEN = "model.neighbourhood.words_per_token"
 
 @pytest.fixture
 def config(tmp_path):
-    settings = {"experiment_name": "reviews", "output_dir": str(tmp_path / "out"), "training": {"active_target": 40}}
-    return build_config(settings)
+    return build_config({**settings(tmp_path), "recipe": "neighbours", "training": {"active_target": 40}})
+
+
+def settings(place):
+    return {"experiment_name": "reviews", "output_dir": str(place / "out")}
 
 
 @pytest.fixture
@@ -239,6 +243,29 @@ def test_damaged_yardsticks_are_refused_before_training(config, work, tmp_path, 
     assert work.done == []
 
 
+def test_shifts_go_from_a_table_to_no_limit_and_can_be_extended(work, tmp_path):
+    config = build_config(settings(tmp_path))
+    none, two, unlimited = (point.config for point in plan(config, SHIFTS, (0, 2, math.inf)))
+    assert none.model == config.model.model_copy(update={"context": None})
+    assert two.training == config.training.model_copy(update={"active_target": 2})
+    assert (unlimited.training.count, unlimited.model) == (None, config.model)
+    run_sweep(config, SHIFTS, (0, math.inf), device="cpu")
+    run_sweep(config, SHIFTS, (2,), device="cpu", resume=True)
+    trained = [one for one in work.done if "names" not in one]
+    assert trained == ["trained shifts-0", "trained shifts-unlimited", "trained shifts-2"]
+    assert [row["value"] for row in rows_of(tmp_path / "out")] == ["0", "2", "unlimited"]
+    picture = (tmp_path / "out" / "frontier.svg").read_text()
+    assert "context shifts per text</text>" in picture
+    assert "allowed shifts unlimited: 7.5 context shifts" in picture
+
+
+def test_what_a_recipe_has_none_of_is_not_swept(config, tmp_path):
+    with pytest.raises(ValueError, match="recipe neighbours has no table of words.*--active-words"):
+        plan(config, SHIFTS, (0, 1))
+    with pytest.raises(ValueError, match="of recipe anchored are those of the text.*--shifts"):
+        plan(build_config(settings(tmp_path)), ACTIVE_WORDS, (20, 40))
+
+
 def test_any_numeric_key_can_be_swept_and_names_its_points(config):
     points = plan(config, WORDS_PER_TOKEN, (8, 32))
     assert [point.config.model.neighbourhood.words_per_token for point in points] == [8, 32]
@@ -303,6 +330,7 @@ def test_a_target_that_something_aims_at_is_swept(training):
 def test_numbers_are_read_as_people_write_them():
     assert parse_setting("a.b=8, 16,1e2,0.5") == ("a.b", (8, 16, 100, 0.5))
     assert parse_setting("a.b= ") == ("a.b", ())
+    assert parse_setting(f"{SHIFTS}=0,1,unlimited") == (SHIFTS, (0, 1, math.inf))
     assert [type(value) for value in parse_setting("a=20.0,2.5")[1]] == [int, float]
 
 
@@ -312,7 +340,10 @@ def test_what_is_no_setting_is_refused(text):
         parse_setting(text)
 
 
-@pytest.mark.parametrize(("values", "odd"), [("20,many", "many"), ("20,,40", "''"), ("nan", "nan"), ("1,inf", "inf")])
+@pytest.mark.parametrize(
+    ("values", "odd"),
+    [("20,many", "many"), ("20,,40", "''"), ("nan", "nan"), ("1,inf", "inf"), ("1,unlimited", "unlimited")],
+)
 def test_what_is_no_number_is_refused(values, odd):
     with pytest.raises(ValueError, match=f"a.b: .*{odd}.* is not a"):
         parse_setting(f"a.b={values}")
@@ -323,7 +354,7 @@ def experiment(tmp_path):
     """An experiment of a few steps on a tiny encoder."""
     settings = {"experiment_name": "tiny", **tiny_settings(tmp_path), "evaluation": {"after_training": False}}
     settings["training"]["max_epochs"] = 1
-    (tmp_path / "tiny.yaml").write_text(yaml.safe_dump(settings))
+    (tmp_path / "tiny.yaml").write_text(yaml.safe_dump({**settings, "recipe": "neighbours"}))
     return tmp_path / "tiny.yaml"
 
 
@@ -356,6 +387,8 @@ def test_errors_of_the_command_are_sentences(run, experiment):
     for arguments, message in [
         ((), "say what to sweep"),
         (("--active-words", "20", "--set", "a=1"), "say what to sweep"),
+        (("--active-words", "20", "--shifts", "1"), "say what to sweep"),
+        (("--shifts", "1"), "recipe neighbours has no table of words"),
         (("--active-words", ""), "there are no values for training.active_target"),
         (("--active-words", "few"), "'few' is not a number"),
         (("--set", "training.pace=1"), "training.pace is unknown"),

@@ -2,9 +2,10 @@
 
 1. The file is parsed with the safe loader; duplicate keys and Python tags are refused.
 2. Sections with nothing in them are left out; `seed` and `training.pooling` are written out as what they stand for.
-3. The recipe's defaults are laid under the file's values; a part of another kind replaces the recipe's part whole.
-4. The result is validated, an unknown key or value refused with the file, the place and a suggestion.
-5. The `vpe` section becomes the model's expander.
+3. A run's settings of before `anchored` had literal words are those of `neighbours`, as that recipe is called now.
+4. The recipe's defaults are laid under the file's values; a part of another kind replaces the recipe's part whole.
+5. The result is validated, an unknown key or value refused with the file, the place and a suggestion.
+6. The `vpe` section becomes the model's expander.
 """
 
 import json
@@ -18,7 +19,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from splade.config.schema import ExperimentConfig
+from splade.config.schema import DEFAULT_RECIPE, TAGGING_RECIPE, ExperimentConfig
 from splade.files import read_written
 from splade.models.layers.virtual_expander import VirtualExpander
 from splade.recipes import recipe_by_name
@@ -31,13 +32,14 @@ SHORT_NAMES = ("seed",)
 """Top-level names a file may use that are written out before validation."""
 
 
-def load_config(path: str | Path) -> ExperimentConfig:
-    """The experiment described by a YAML file."""
+def load_config(path: str | Path, default_recipe: str = DEFAULT_RECIPE) -> ExperimentConfig:
+    """The experiment described by a YAML file; `default_recipe` is that of a file which names none."""
     place = Path(path)
-    return parse_config(read_written(place, "experiment file", "experiments/ holds examples"), source=str(place))
+    text = read_written(place, "experiment file", "experiments/ holds examples")
+    return parse_config(text, source=str(place), default_recipe=default_recipe)
 
 
-def parse_config(text: str, source: str = "<text>") -> ExperimentConfig:
+def parse_config(text: str, source: str = "<text>", default_recipe: str = DEFAULT_RECIPE) -> ExperimentConfig:
     """The experiment described by YAML text; `source` is named in errors."""
     raw = parse_yaml(text, source)
     if raw is None:
@@ -45,7 +47,7 @@ def parse_config(text: str, source: str = "<text>") -> ExperimentConfig:
     if not isinstance(raw, dict):
         raise ValueError(f"{source}: an experiment is a mapping of sections, not {type(raw).__name__}")
     try:
-        return build_config(raw)
+        return build_config(raw, default_recipe)
     except ValidationError as error:
         slips = _without_follow_ups(error.errors())
         raise ValueError("\n".join(f"{_explain(item)} ({source})" for item in slips)) from error
@@ -53,10 +55,11 @@ def parse_config(text: str, source: str = "<text>") -> ExperimentConfig:
         raise ValueError(f"{error} ({source})") from error
 
 
-def build_config(raw: Mapping[str, Any]) -> ExperimentConfig:
+def build_config(raw: Mapping[str, Any], default_recipe: str = DEFAULT_RECIPE) -> ExperimentConfig:
     """The experiment described by plain nested values."""
-    written_out = _write_out_short_names(_without_empty_sections(raw))
-    recipe = recipe_by_name(written_out.get("recipe", "anchored"))
+    written_out = {"recipe": default_recipe, **_write_out_short_names(_without_empty_sections(raw))}
+    written_out = _in_todays_names(written_out)
+    recipe = recipe_by_name(written_out["recipe"])
     merged = json.dumps(merge(recipe.model_dump(mode="json"), written_out), default=str)
     # Strict: `train_samples: yes` is a slip, not one row. As JSON, because strictness knows no tuples in plain values.
     return _fold_vpe_into_model(ExperimentConfig.model_validate_json(merged, strict=True))
@@ -120,10 +123,26 @@ def _write_out_short_names(raw: Section) -> Section:
     return raw
 
 
+def _in_todays_names(raw: Section) -> Section:
+    """A run's settings with the recipe's name of today: `anchored` with neighbourhoods is called `neighbours` now.
+
+    Only where every part is written out, as in `resolved_config.yaml`: a file by hand means today's `anchored`.
+    """
+    parts = raw.get("model")
+    if raw["recipe"] != DEFAULT_RECIPE or not isinstance(parts, dict):
+        return raw
+    is_whole = all(isinstance(parts.get(name), dict) for name in ("gate", "saturation", "pool", "head"))
+    return {**raw, "recipe": TAGGING_RECIPE} if is_whole and parts.get("literal") is None else raw
+
+
 def _fold_vpe_into_model(config: ExperimentConfig) -> ExperimentConfig:
     """The `vpe` section written out as the model's expander, so that a model is built from `config.model` alone."""
     if not config.vpe.enabled:
         return config
+    if config.model.literal is not None:
+        raise ValueError(
+            "vpe splits words that are read from logits, and literal words are not; set recipe: neighbours"
+        )
     expander = VirtualExpander.Config(token_ids=config.vpe.token_ids, num_senses=config.vpe.num_senses)
     if config.model.expander not in (None, expander):
         raise ValueError("vpe and model.expander are both given and differ; keep one")

@@ -10,6 +10,9 @@ from splade.models.config import ModelConfig
 from splade.part import PartConfig
 from splade.training.settings import TrainingConfig
 
+DEFAULT_RECIPE, TAGGING_RECIPE = "anchored", "neighbours"
+"""For texts, and for words: one literal word alone does not tell its tag."""
+
 
 class DataConfig(PartConfig):
     """Which texts to learn from and to be measured on."""
@@ -113,8 +116,9 @@ class ExperimentConfig(Recipe):
     """Name printed with the results."""
     output_dir: str = "results/experiment"
     """Folder for everything the run writes."""
-    recipe: str = "anchored"
-    """Which generation of the method: anchored, cajt, cis, lexical_sae or transcoder."""
+    recipe: str = DEFAULT_RECIPE
+    """Which generation of the method: anchored, cajt, cis, lexical_sae or transcoder; or neighbours, the default of
+    `lexical-sae ner`."""
     data: DataConfig = DataConfig()
     """The texts."""
     vpe: VPEConfig = VPEConfig()

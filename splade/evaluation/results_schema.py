@@ -6,6 +6,7 @@ from typing import Any
 from splade.evaluation.arena.results import ArenaResults
 from splade.evaluation.calibration import CalibrationResult
 from splade.evaluation.completeness import CompletenessResult
+from splade.evaluation.context.streamed import ContextUse
 from splade.evaluation.eraser import EraserResult
 from splade.evaluation.frontier import FrontierPoint
 from splade.evaluation.layerwise import LayerwiseResult
@@ -30,6 +31,8 @@ class EvaluationResults:
     seed: int
     # How well it decides.
     performance: Performance
+    context: ContextUse | None
+    """None but for literal words: only their activations have a default."""
     calibration: CalibrationResult
     frontier: tuple[FrontierPoint, ...]
     # Whether its explanations are true.

@@ -21,6 +21,7 @@ from splade.evaluation.calibration import CalibrationCollector
 from splade.evaluation.circuit_words import FRACTIONS, Rankings
 from splade.evaluation.collect import Collector, ReadBatch, collect
 from splade.evaluation.completeness import CompletenessCollector
+from splade.evaluation.context.streamed import ContextCollector
 from splade.evaluation.eraser import EraserCollector
 from splade.evaluation.frontier import FrontierCollector
 from splade.evaluation.layerwise import attribute_layers
@@ -80,6 +81,7 @@ def evaluate(
     head = model.head()
     rankings = Rankings(head, seed)
     performance = PerformanceCollector(labels, model.max_length, seed)
+    context = ContextCollector(seed)
     calibration = CalibrationCollector(seed)
     frontier = FrontierCollector(head, seed=seed)
     verification = VerificationCollector(rankings, seed)
@@ -91,6 +93,7 @@ def evaluate(
     sampler = TextSampler(settings.sample_texts, seed)
     collectors: dict[str, Collector] = {
         "performance": performance,
+        "context": context,
         "calibration": calibration,
         "frontier": frontier,
         "verification": verification,
@@ -122,6 +125,7 @@ def evaluate(
         labels=labels,
         seed=seed,
         performance=performance.result(),
+        context=context.result(),
         calibration=calibration.result(),
         frontier=frontier.result(),
         verification=verification.result(),

@@ -72,7 +72,7 @@ class ModelConfig(PartConfig):
         if self.literal is not None and (kinds != LITERAL_PARTS or self.neighbourhood or self.expander or self.shapes):
             raise ValueError(
                 "model.literal needs gate: presence, pool: sum and head: table, and neither neighbourhood nor vpe nor "
-                f"shapes; got gate {kinds[0]}, pool {kinds[1]}, head {kinds[2]}"
+                f"shapes; got gate {kinds[0]}, pool {kinds[1]}, head {kinds[2]}. For those: recipe: neighbours"
             )
         if self.literal is None and (self.context is not None or set(kinds) & set(LITERAL_PARTS)):
             raise ValueError("model.context, gate: presence, pool: sum and head: table are for model.literal; set it")

@@ -314,8 +314,8 @@ class LexicalSAE(nn.Module):
     def _refuse_positions(self) -> None:
         if self.literal is not None:
             raise ValueError(
-                "a model with literal words decides on documents: one word alone does not tell its tag. Tag with a "
-                "recipe that reads words from logits"
+                "a model with literal words decides on documents: one word alone does not tell its tag. Tag with "
+                "recipe: neighbours"
             )
 
     def encode_at(

@@ -42,7 +42,9 @@ def bcos_heads(config: ExperimentConfig) -> Variants:
     """B-cos heads of the same width beside the experiment's ReLU head: deeper, and with a higher exponent."""
     head = config.model.head
     if head.kind != "relu":
-        raise ValueError(f"model.head is {head.kind!r}; B-cos heads are compared with a ReLU head: take model.head out")
+        raise ValueError(
+            f"model.head is {head.kind!r}; B-cos heads are compared with a ReLU head, as in recipe: neighbours"
+        )
     bcos = {"kind": "bcos", "hidden_units": head.hidden_units}
     return {
         "B-cos-2": {"model.head": bcos},

@@ -8,12 +8,12 @@ from splade.recipes.anchored import anchored
 from splade.recipes.cajt import cajt
 from splade.recipes.cis import cis
 from splade.recipes.lexical_sae import lexical_sae
+from splade.recipes.neighbours import neighbours
 from splade.recipes.transcoder import transcoder
-from splade.recipes.words import words
 from splade.suggest import did_you_mean
 
 RECIPES: dict[str, Callable[[], Recipe]] = {
-    recipe.__name__: recipe for recipe in (anchored, cajt, cis, lexical_sae, transcoder, words)
+    recipe.__name__: recipe for recipe in (anchored, cajt, cis, lexical_sae, neighbours, transcoder)
 }
 
 

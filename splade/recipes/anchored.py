@@ -1,50 +1,41 @@
-"""Anchored: the default. Words that can only open where they, or words near to them, stand in the text."""
+"""Anchored: the default. Literal words, a table fitted without context, and few, counted shifts by context."""
 
-from splade.circuits.balances import Weighted
-from splade.circuits.geco import CountConstraint, GECOController
-from splade.circuits.objective import Objective
-from splade.circuits.terms import CompletenessKL, OwnWords, SeparationContrastive
+from splade.circuits.geco import CountConstraint
 from splade.config.schema import Recipe
 from splade.models.config import ModelConfig
-from splade.models.heads import ReluHead
-from splade.models.layers.activation import JumpReLUGate
-from splade.models.layers.masking import WordMasking
-from splade.models.layers.neighbourhood import Neighbourhood
-from splade.models.layers.saturation import Log1p
+from splade.models.layers.activation import PresenceGate
+from splade.models.layers.context_shift import ContextShift
+from splade.models.layers.literal_words import LiteralWords
+from splade.models.layers.pooling import SumPool
+from splade.models.layers.saturation import Identity
+from splade.models.table_head import TableHead
+from splade.training.independence import Independence
 from splade.training.optim import AdamWEMA
 from splade.training.settings import TrainingConfig
 from splade.training.tutor import Tutor
 
 
 def anchored() -> Recipe:
-    """Neighbourhoods tie names to the text; a tutor helps the encoder learn; the number of words is a constraint."""
+    """The features of a text are its words; a row each, and context may only move what the row says, and materially."""
     model = ModelConfig(
-        neighbourhood=Neighbourhood.Config(words_per_token=16, most_cut_words=8192),
-        gate=JumpReLUGate.Config(initial_threshold=0.1, kernel="rectangle", offset=True),
-        saturation=Log1p.Config(),
-        masking=WordMasking.Config(low=0.05, high=0.2),
-        head=ReluHead.Config(start_from_embeddings=True),
+        literal=LiteralWords.Config(),
+        context=ContextShift.Config(),
+        gate=PresenceGate.Config(),
+        saturation=Identity.Config(),
+        pool=SumPool.Config(),
+        head=TableHead.Config(),
     )
     training = TrainingConfig(
-        active_target=50.0,
-        calibrated_start=1.0,
-        shared_word_vectors=True,
-        tutor=Tutor.Config(),
-        encoder_dropout=0.0,
-        learning_rate=2e-4,
-        head_rate=10.0,
-        gate_rate=50.0,
+        max_epochs=2,
+        active_target=2.0,
         count=CountConstraint.Config(),
-        label_smoothing=0.1,
+        negations=0.3,
+        independence=Independence.Config(),
+        tutor=Tutor.Config(imitation=1.0),
+        encoder_dropout=0.0,
+        learning_rate=1e-4,
+        head_rate=10.0,
+        label_smoothing=0.05,
         optimiser=AdamWEMA.Config(schedule="linear", ema=None),
-        controller=GECOController.RelativeConfig(),
-        objective=Objective.Config(
-            terms=(
-                OwnWords.Config(weight=0.1, margin=0.3, in_warmup=True),
-                CompletenessKL.Config(weight=0.1),
-                SeparationContrastive.Config(weight=0.1),
-            ),
-            balance=Weighted.Config(),
-        ),
     )
     return Recipe(model=model, training=training)

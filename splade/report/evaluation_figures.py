@@ -16,9 +16,12 @@ Rows = list[tuple[str, str, str]]
 def decision_rows(found: Data) -> Rows:
     """Accuracy, active words and calibration."""
     scores, calibration = found["performance"], found["calibration"]
+    # Older files lack it.
+    context = found.get("context")
     chance = f"up to {calibration['ece_by_chance_high']:.1%} is chance"
     rows = [
         ("accuracy", share_text(scores["accuracy"]), f"always naming the commonest label: {scores['majority']:.1%}"),
+        *(_context_rows(context) if context else ()),
         ("active words", number_text(scores["active_words"], 0), "per text"),
         ("calibration error", share_text(calibration["ece"]), f"gap between confidence and accuracy; {chance}"),
         ("overconfidence", share_text(calibration["overconfidence"]), "mean confidence minus accuracy"),
@@ -28,6 +31,15 @@ def decision_rows(found: Data) -> Rows:
     if scores["texts_at_limit"]:
         rows.append(("texts cut", f"at most {scores['texts_at_limit']}", "fill all that the model reads"))
     return rows
+
+
+def _context_rows(context: Data) -> Rows:
+    """What literal words decide without context, and how often it acts."""
+    without = f"words per text not at their default; none in {_mean_share(context['texts_without'])} of texts"
+    return [
+        ("context-free accuracy", share_text(context["context_free"]), "every word at its default: the table alone"),
+        ("context shifts", number_text(context["shifts"], 1), without),
+    ]
 
 
 def truth_rows(found: Data) -> Rows:

@@ -1,8 +1,10 @@
 """The frontier of a sweep: a table, and a picture with accuracy above and name scores beneath.
 
-Both panels of the picture run over active words, and a guide leads from each point's value, on top, through both.
+Both panels of the picture run over active words, or over context shifts where those are swept. A guide
+leads from each point's value, on top, through both.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -37,11 +39,42 @@ LOOK = (
 )
 
 
+SHIFTS = "allowed shifts"
+"""What is swept of models with literal words: how many of a text's words context may shift on average."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class FrontierPoint(RunFigures):
     """One value of the key that was swept, and what came of it."""
 
     value: int | float
+
+    @property
+    def value_text(self) -> str:
+        return value_text(self.value)
+
+
+def value_text(value: int | float) -> str:
+    """A swept value as people and folders write it. Example: `inf -> unlimited`"""
+    return "unlimited" if value == math.inf else str(value)
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What the picture runs over."""
+
+    figure: str
+    name: str
+
+    def of(self, point: FrontierPoint) -> float:
+        return getattr(point, self.figure)
+
+    def said(self, point: FrontierPoint) -> str:
+        """Example: `54.2 active words`"""
+        return f"{self.of(point):.1f} {self.name}"
+
+
+ACTIVE_WORDS, CONTEXT_SHIFTS = Axis("active_words", "active words"), Axis("shifts", "context shifts")
 
 
 @dataclass(frozen=True)
@@ -53,6 +86,10 @@ class Frontier:
     points: tuple[FrontierPoint, ...]
     yardsticks: Mapping[str, float]
     """Accuracy of the dense twin and of TF-IDF, by name; empty if not measured."""
+
+    @property
+    def axis(self) -> Axis:
+        return CONTEXT_SHIFTS if self.key == SHIFTS else ACTIVE_WORDS
 
 
 def frontier_table(frontier: Frontier) -> Table:
@@ -66,7 +103,7 @@ def frontier_table(frontier: Frontier) -> Table:
         accuracy, *edits = (percent_over_seeds(point, name) for name in ("accuracy", "delete", "follow"))
         names = (*edits, percent(point.function_words), percent(point.neighbourhood))
         figures = (f"{point.active_words:.1f}", accuracy, *context_cells(point), *names)
-        table.add_row(str(point.value), *figures, f"{point.seconds / 60:.1f}")
+        table.add_row(point.value_text, *figures, f"{point.seconds / 60:.1f}")
     for name, accuracy in frontier.yardsticks.items():
         table.add_row(Text(shown(name)), "", percent(accuracy), style="dim")
     return table
@@ -74,11 +111,13 @@ def frontier_table(frontier: Frontier) -> Table:
 
 def frontier_svg(frontier: Frontier) -> str:
     """The two panels as one `<svg>` element that stands alone and follows the reader's light or dark theme."""
-    points = sorted(frontier.points, key=lambda point: point.active_words)
+    axis = frontier.axis
+    points = sorted(frontier.points, key=axis.of)
     if not points:
         raise ValueError("the frontier has no points to draw")
-    across = word_ruler([point.active_words for point in points], LEFT + INSET, WIDTH - RIGHT - INSET)
-    title = f"{frontier.experiment}: accuracy, active words and names"
+    across = word_ruler([axis.of(point) for point in points], LEFT + INSET, WIDTH - RIGHT - INSET)
+    places = [(point, across(axis.of(point))) for point in points]
+    title = f"{frontier.experiment}: accuracy, {axis.name} and names"
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
         'aria-labelledby="frontier-title frontier-desc">',
@@ -88,10 +127,10 @@ def frontier_svg(frontier: Frontier) -> str:
         f'<rect class="paper" width="{WIDTH}" height="{HEIGHT}"/>',
         f'<text class="title" x="4" y="20">{xml_text(_cut(title))}</text>',
         f'<text x="4" y="42">{xml_text(_cut(f"numbers on top: {frontier.key}"))}</text>',
-        *_guides(points, across),
-        *_accuracy_panel(points, frontier.yardsticks, across),
-        *_names_panel(points, across),
-        *_words_axis(across),
+        *_guides(places),
+        *_accuracy_panel(places, frontier.yardsticks, axis),
+        *_names_panel(places, axis),
+        *_words_axis(across, axis),
     ]
     return "\n".join([*parts, "</svg>"]) + "\n"
 
@@ -99,7 +138,7 @@ def frontier_svg(frontier: Frontier) -> str:
 def describe(frontier: Frontier) -> str:
     """The picture in words, for those who hear it."""
     points = [
-        f"{frontier.key} {point.value}: {point.active_words:.1f} active words, accuracy {percent(point.accuracy)}, "
+        f"{frontier.key} {point.value_text}: {frontier.axis.said(point)}, accuracy {percent(point.accuracy)}, "
         f"delete test {percent(point.delete)}, follow test {percent(point.follow)}."
         for point in frontier.points
     ]
@@ -110,28 +149,31 @@ def _cut(heading: str) -> str:
     return heading if len(heading) <= LONGEST else f"{heading[: LONGEST - 1]}…"
 
 
-def _guides(points: Sequence[FrontierPoint], across: Ruler) -> list[str]:
+Places = Sequence[tuple[FrontierPoint, float]]
+"""Points from left to right, each with its pixel."""
+
+
+def _guides(places: Places) -> list[str]:
     """Each point's value on top, with a line down through both panels; every second only, or third, if too many."""
-    sizes = [LETTER * (len(str(point.value)) + 1) for point in points]
-    every = next(n for n in range(1, len(points) + 1) if n == len(points) or sum(sizes[::n]) <= WIDTH - INSET - LEFT)
-    kept, sizes = points[::every], sizes[::every]
-    wanted = [across(point.active_words) for point in kept]
+    sizes = [LETTER * (len(point.value_text) + 1) for point, _ in places]
+    every = next(n for n in range(1, len(places) + 1) if n == len(places) or sum(sizes[::n]) <= WIDTH - INSET - LEFT)
+    kept, sizes = places[::every], sizes[::every]
     parts = []
-    for point, x, label in zip(kept, wanted, spread(wanted, sizes, LEFT, WIDTH - INSET), strict=True):
+    for (point, x), label in zip(kept, spread([x for _, x in kept], sizes, LEFT, WIDTH - INSET), strict=True):
         parts.append(f'<path class="guide" d="M{label:.1f} {STRIP + 4}L{x} {ACCURACY[0]}V{NAMES[1]}"/>')
-        parts.append(f'<text x="{label:.1f}" y="{STRIP}" text-anchor="middle">{point.value}</text>')
+        parts.append(f'<text x="{label:.1f}" y="{STRIP}" text-anchor="middle">{point.value_text}</text>')
     return parts
 
 
-def _accuracy_panel(points: Sequence[FrontierPoint], yardsticks: Mapping[str, float], across: Ruler) -> list[str]:
+def _accuracy_panel(places: Places, yardsticks: Mapping[str, float], axis: Axis) -> list[str]:
     bars = [
-        (across(p.active_words), max(0.0, p.accuracy_low), min(1.0, p.accuracy_high))
-        for p in points
+        (x, max(0.0, p.accuracy_low), min(1.0, p.accuracy_high))
+        for p, x in places
         if p.accuracy_low is not None and p.accuracy_high is not None
     ]
     ends = [end for _, *pair in bars for end in pair]
     top, bottom = ACCURACY
-    up = share_ruler([*(p.accuracy for p in points), *yardsticks.values(), *ends], bottom, top)
+    up = share_ruler([*(p.accuracy for p, _ in places), *yardsticks.values(), *ends], bottom, top)
     parts = _frame("accuracy", up, ACCURACY)
     for number, (name, score) in enumerate(yardsticks.items(), start=1):
         parts.append(
@@ -141,22 +183,22 @@ def _accuracy_panel(points: Sequence[FrontierPoint], yardsticks: Mapping[str, fl
     for x, low, high in bars:
         caps = f"M{x - 4:.1f} {up(low)}h8M{x - 4:.1f} {up(high)}h8"
         parts.append(f'<path class="first line" d="M{x} {up(low)}V{up(high)}{caps}"/>')
-    parts += _series("accuracy", [(p, p.accuracy) for p in points], across, up, FIRST)
+    parts += _series("accuracy", [(p, x, p.accuracy) for p, x in places], axis, up, FIRST)
     figures = {name: (score, percent(score)) for name, score in yardsticks.items()}
-    return parts + _margin({"this model": (points[-1].accuracy, ""), **figures}, up, ACCURACY)
+    return parts + _margin({"this model": (places[-1][0].accuracy, ""), **figures}, up, ACCURACY)
 
 
-def _names_panel(points: Sequence[FrontierPoint], across: Ruler) -> list[str]:
+def _names_panel(places: Places, axis: Axis) -> list[str]:
     tests = {
-        "delete test": [(p, p.delete) for p in points if p.delete is not None],
-        "follow test": [(p, p.follow) for p in points if p.follow is not None],
+        "delete test": [(p, x, p.delete) for p, x in places if p.delete is not None],
+        "follow test": [(p, x, p.follow) for p, x in places if p.follow is not None],
     }
     top, bottom = NAMES
-    up = share_ruler([score for pairs in tests.values() for _, score in pairs] or [0.0, 1.0], bottom, top)
+    up = share_ruler([score for found in tests.values() for *_, score in found] or [0.0, 1.0], bottom, top)
     parts = _frame("names", up, NAMES)
-    for (name, pairs), look in zip(tests.items(), (FIRST, SECOND), strict=True):
-        parts += _series(name, pairs, across, up, look)
-    return parts + _margin({name: (pairs[-1][1], "") for name, pairs in tests.items() if pairs}, up, NAMES)
+    for (name, found), look in zip(tests.items(), (FIRST, SECOND), strict=True):
+        parts += _series(name, found, axis, up, look)
+    return parts + _margin({name: (found[-1][2], "") for name, found in tests.items() if found}, up, NAMES)
 
 
 def _frame(name: str, up: Ruler, panel: tuple[int, int]) -> list[str]:
@@ -182,14 +224,14 @@ SECOND = _Look("second", "6 3", lambda x, y: f"M{x - 4:.1f} {y - 4:.1f}h8v8h-8z"
 
 
 def _series(
-    name: str, pairs: Sequence[tuple[FrontierPoint, float]], across: Ruler, up: Ruler, look: _Look
+    name: str, scores: Sequence[tuple[FrontierPoint, float, float]], axis: Axis, up: Ruler, look: _Look
 ) -> list[str]:
-    places = [(across(point.active_words), up(score)) for point, score in pairs]
-    path = " ".join(f"{x},{y}" for x, y in places)
+    """A line through points, given with their pixels and scores."""
+    path = " ".join(f"{x},{up(score)}" for _, x, score in scores)
     parts = [f'<polyline class="{look.style} line" stroke-dasharray="{look.dash}" points="{path}"/>']
-    for (point, score), place in zip(pairs, places, strict=True):
-        said = f"{point.value}: {point.active_words:.1f} active words, {name} {percent(score)}"
-        parts.append(f'<path class="{look.style} point" d="{look.marker(*place)}"><title>{said}</title></path>')
+    for point, x, score in scores:
+        said = f"{point.value_text}: {axis.said(point)}, {name} {percent(score)}"
+        parts.append(f'<path class="{look.style} point" d="{look.marker(x, up(score))}"><title>{said}</title></path>')
     return parts
 
 
@@ -208,11 +250,11 @@ def _margin(named: Mapping[str, tuple[float, str]], up: Ruler, panel: tuple[int,
     return parts
 
 
-def _words_axis(across: Ruler) -> list[str]:
+def _words_axis(across: Ruler, axis: Axis) -> list[str]:
     bottom, parts = NAMES[1], []
     for tick in across.ticks:
         x = across(tick)
         parts.append(f'<path class="axis" d="M{x} {bottom}v4"/>')
         parts.append(f'<text x="{x}" y="{bottom + 18}" text-anchor="middle">{short_number(tick)}</text>')
     middle = (LEFT + WIDTH - RIGHT) / 2
-    return [*parts, f'<text x="{middle}" y="{bottom + 38}" text-anchor="middle">active words per text</text>']
+    return [*parts, f'<text x="{middle}" y="{bottom + 38}" text-anchor="middle">{axis.name} per text</text>']

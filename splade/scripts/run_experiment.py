@@ -34,8 +34,18 @@ def train(
     ] = False,
     recipe: Annotated[
         str | None,
-        typer.Option(help="anchored (the default), or one of the papers': cajt, cis, lexical_sae, transcoder."),
+        typer.Option(
+            help="anchored (the default), one of the papers' (cajt, cis, lexical_sae, transcoder), or neighbours."
+        ),
     ] = None,
+    table_only: Annotated[
+        bool,
+        typer.Option(
+            "--table-only",
+            help="Leave context out: a table with one weight per word and class, in about a minute. Every word "
+            "contributes the same in every text.",
+        ),
+    ] = False,
     text_column: Annotated[str | None, typer.Option(help="Column with the text; guessed when not given.")] = None,
     label_column: Annotated[str | None, typer.Option(help="Column with the label; guessed when not given.")] = None,
     skip_bad_rows: SkipBadRows = False,
@@ -61,13 +71,22 @@ def train(
             {
                 "experiment_name": name,
                 "output_dir": f"results/{name}",
-                "recipe": recipe or "anchored",
+                **({} if recipe is None else {"recipe": recipe}),
                 "data": source,
             }
         )
+    if table_only:
+        settings = without_context(settings)
     if out is not None:
         settings = settings.model_copy(update={"output_dir": str(out)})
     train_and_show(settings, device, resume=resume)
+
+
+def without_context(config: "ExperimentConfig") -> "ExperimentConfig":
+    """The experiment with every word at its default, whatever the text."""
+    if config.model.literal is None:
+        raise ValueError(f"recipe {config.recipe} has no table of words; --table-only is for the recipe anchored")
+    return config.model_copy(update={"model": config.model.model_copy(update={"context": None})})
 
 
 def train_and_show(config: "ExperimentConfig", device: str, *, resume: bool) -> None:

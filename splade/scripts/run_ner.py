@@ -43,8 +43,9 @@ def ner(
     Your own: the same with --data mine.conll --out results/mine
     """
     from splade.config.load import load_config
+    from splade.config.schema import TAGGING_RECIPE
 
-    settings = load_config(config)
+    settings = load_config(config, default_recipe=TAGGING_RECIPE)
     if out is not None:
         settings = settings.model_copy(update={"output_dir": str(out)})
     if data is not None:
@@ -57,13 +58,16 @@ def ner(
 
 
 def _train(config: "ExperimentConfig", device: str, *, resume: bool) -> None:
+    from splade.config.schema import TAGGING_RECIPE
     from splade.report.entities_terminal import caps_table, seeds_figures, tagger_figures, types_table
     from splade.report.tagging_evaluation import tagging_evaluation_figures
     from splade.report.terminal import figures_table
     from splade.scripts.ner_evaluation import saved_evaluations
     from splade.scripts.ner_pipeline import run_ner
 
-    console.print(Text(f"{config.experiment_name}: {config.data.dataset_name} with {config.model.name}", style="bold"))
+    heading = f"{config.experiment_name}: {config.data.dataset_name} with {config.model.name}, recipe {config.recipe}"
+    default = " (the default of taggers)" if config.recipe == TAGGING_RECIPE else ""
+    console.print(Text(heading + default, style="bold"))
     with watching() as watchers:
         results = run_ner(config, resume=resume, device=device, watchers=watchers)
     for run in results.get("runs", [results]):

@@ -153,7 +153,7 @@ class Trainer:
             if isinstance(self.train, FoldedDocuments):
                 # The table alone is a model too: where texts are few, context may only do harm.
                 self._validate()
-        while self.epoch < self.max_epochs and not self.selection.is_over:
+        while self._is_learning and self.epoch < self.max_epochs and not self.selection.is_over:
             self._finish_epoch()
             self._validate()
             self._save_if_asked()
@@ -166,11 +166,17 @@ class Trainer:
         assert self.selection.best is not None
         return self.selection.best
 
+    @property
+    def _is_learning(self) -> bool:
+        """Whether there is anything to learn by steps: without context, literal words are their table."""
+        return self.model.literal is None or self.model.context is not None
+
     def prepare(self) -> None:
         """What comes before the first step: words that may be revived, a calibrated gate, and a learning rate."""
         settings = self.settings
         if isinstance(self.train, FoldedDocuments):
-            fit_word_table(self.model, self.train, self.train.folds, self.train.heads, self.callbacks.on_step)
+            folds = self.train.heads if self._is_learning else ()
+            fit_word_table(self.model, self.train, self.train.folds, folds, self.callbacks.on_step)
         for term in self.criterion.objective.terms.values():
             if isinstance(term, FrequencyPenalty) and term.config.proposals:
                 samples = self._logits_of(self._some_texts(PROPOSING_TEXTS))
@@ -440,7 +446,7 @@ class Trainer:
 def _in_folds(model: LexicalSAE, train: Task, seed: int) -> "FoldedDocuments":
     """The documents in folds, with a head for each in the model until training ends."""
     if not isinstance(train, Documents):
-        raise ValueError("literal words are trained on documents with a label each; tag with another recipe")
+        raise ValueError("literal words are trained on documents with a label each; tag with recipe: neighbours")
     folded = train if isinstance(train, FoldedDocuments) else FoldedDocuments.of(train, seed)
     model.add_heads(folded.heads, like=train.head)
     return folded

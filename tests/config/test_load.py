@@ -9,6 +9,7 @@ from splade.recipes.cajt import cajt_attention
 PROMISED = """
 experiment_name: "paper_imdb"
 output_dir: "results/paper/imdb"
+recipe: cajt
 seed: 7
 data:
   dataset_name: "imdb"
@@ -59,9 +60,27 @@ def test_an_empty_file_is_the_default_recipe():
     assert config.model == recipe_by_name("anchored").model
 
 
+def test_a_task_may_have_a_default_recipe_of_its_own(tmp_path):
+    assert parse_config("", default_recipe="neighbours") == build_config({"recipe": "neighbours"})
+    path = tmp_path / "named.yaml"
+    path.write_text("recipe: cis\n")
+    assert load_config(path, default_recipe="neighbours").recipe == "cis", "what the file says comes first"
+
+
+@pytest.mark.parametrize("unknown_then", [(), ("literal", "context")], ids=["null", "absent"])
+def test_the_settings_of_a_run_from_when_neighbours_was_called_anchored_load(unknown_then):
+    """Every part is in `resolved_config.yaml`, less those that its version did not know."""
+    saved = build_config({"recipe": "neighbours", "seed": 3}).model_dump(mode="json")
+    old = {**saved, "recipe": "anchored", "model": {k: v for k, v in saved["model"].items() if k not in unknown_then}}
+    assert build_config(old).model_dump(mode="json") == saved
+    by_hand = "recipe: anchored\nmodel: {neighbourhood: {words_per_token: 8}}"
+    with pytest.raises(ValueError, match="neither neighbourhood nor vpe nor shapes.*recipe: neighbours"):
+        parse_config(by_hand)
+
+
 @pytest.mark.parametrize("name", RECIPES)
 def test_a_resolved_config_loads_back_as_itself(name):
-    vpe = {} if name == "words" else {"vpe": {"enabled": True, "token_ids": [7]}}
+    vpe = {} if name == "anchored" else {"vpe": {"enabled": True, "token_ids": [7]}}
     config = build_config({"recipe": name, "seed": 3, **vpe})
     again = parse_config(yaml.safe_dump(config.model_dump(mode="json")))
     assert again == config
@@ -76,22 +95,22 @@ def test_recipes_fix_the_parts_of_their_generation():
     gates = {name: model.gate.kind for name, model in parts.items()}
     saturations = {name: model.saturation.kind for name, model in parts.items()}
     assert gates == {
-        "anchored": "jumprelu",
+        "neighbours": "jumprelu",
         "cajt": "jumprelu",
         "cis": "drelu",
         "lexical_sae": "drelu",
         "transcoder": "gated_jumprelu",
-        "words": "presence",
+        "anchored": "presence",
     }
     assert saturations == {
-        "anchored": "log1p",
+        "neighbours": "log1p",
         "cajt": "identity",
         "cis": "log1p",
         "lexical_sae": "log1p",
         "transcoder": "identity",
-        "words": "identity",
+        "anchored": "identity",
     }
-    assert parts["anchored"].masking is not None
+    assert parts["neighbours"].masking is not None
     assert cajt_attention().model.pool.kind == "attention"
 
 
@@ -103,14 +122,15 @@ def test_cajt_learns_at_its_rate_with_a_tenth_of_it_as_decay():
 
 
 def test_an_override_of_the_same_kind_keeps_the_recipes_other_fields():
-    gate = parse_config("model: {gate: {bandwidth: 0.4}}").model.gate
+    gate = parse_config("recipe: cajt\nmodel: {gate: {bandwidth: 0.4}}").model.gate
     assert gate.bandwidth == 0.4
     assert gate.offset is True
 
 
 def test_a_bare_kind_that_is_the_recipes_keeps_the_recipes_fields():
-    training = parse_config("training: {optimiser: adamw, controller: relative_geco}\nmodel: {gate: jumprelu}")
-    assert training == parse_config("")
+    parts = "training: {optimiser: adamw, controller: relative_geco}\nmodel: {gate: jumprelu}"
+    training = parse_config(f"recipe: neighbours\n{parts}")
+    assert training == parse_config("recipe: neighbours")
     assert training.training.optimiser.model_dump()["schedule"] == "linear"
     assert merge({"a": {"kind": "x", "p": 1}, "b": "x"}, {"a": "x", "b": "y"}) == {"a": {"kind": "x", "p": 1}, "b": "y"}
     assert merge({"a": {"p": 1}}, {"a": "x"}) == {"a": "x"}, "a section without kinds has no short form"
@@ -164,7 +184,8 @@ def test_a_part_of_another_kind_replaces_the_recipes_part_whole():
         ("seed: many", r"evaluation\.seeds\.0 is 'many'"),
         ("training: {pooling: max}\nmodel: {pool: attention}", "both given and differ"),
         ("vpe: {enabled: true}", "vpe.token_ids is empty"),
-        ("vpe: {enabled: true, token_ids: [1, 1]}", "twice"),
+        ("recipe: cajt\nvpe: {enabled: true, token_ids: [1, 1]}", "twice"),
+        ("vpe: {enabled: true, token_ids: [1]}", "literal words are not; set recipe: neighbours"),
         ("evaluation: {seeds: [1, 1]}", "names a seed twice"),
         ("evaluation: {seeds: []}", r"evaluation\.seeds is \[\]: give at least 1"),
         ("seed: -1", r"evaluation\.seeds\.0 is -1"),
@@ -181,7 +202,7 @@ def test_a_part_of_another_kind_replaces_the_recipes_part_whole():
             r"training\.objective is .*: balance 'sum' takes no weights, got \[1\.0, 0\.5\]; use balance 'weighted'",
         ),
         (
-            "model: {gate: drelu}",
+            "recipe: neighbours\nmodel: {gate: drelu}",
             r"^training\.calibrated_start 1\.0 shifts .* model\.gate 'drelu' has none; "
             r"set model\.gate: \{kind: drelu, offset: true\}, or training\.calibrated_start: null \(here\.yaml\)",
         ),
@@ -214,12 +235,12 @@ def test_an_empty_variant_changes_nothing():
 
 
 def test_null_still_takes_a_part_out():
-    assert parse_config("").model.masking is not None
-    assert parse_config("model: {masking: }").model.masking is None
+    assert parse_config("recipe: neighbours").model.masking is not None
+    assert parse_config("recipe: neighbours\nmodel: {masking: }").model.masking is None
 
 
 def test_numbers_in_scientific_notation_are_numbers():
-    assert parse_config("model: {gate: {bandwidth: 3e-4}}").model.gate.bandwidth == pytest.approx(0.0003)
+    assert parse_config("recipe: cajt\nmodel: {gate: {bandwidth: 3e-4}}").model.gate.bandwidth == pytest.approx(0.0003)
 
 
 def test_a_huge_value_is_shown_shortened():

@@ -70,7 +70,7 @@ def test_any_text_is_read_as_its_words(words):
 
 
 def test_a_new_model_has_a_dimension_for_every_word_of_its_texts_that_is_split(tmp_path):
-    settings = recipe_by_name("words").model.model_copy(update={"name": str(tiny.saved_encoder(tmp_path))})
+    settings = recipe_by_name("anchored").model.model_copy(update={"name": str(tiny.saved_encoder(tmp_path))})
     model = LexicalSAE.from_backbone(settings, {"classify": ["n", "p"]}, [*TEXTS, *UNSEEN])
     assert model.config.literal.multi_piece_words == ("badly", "boringly", "filmed", "unhappyness")
     assert opened(model, *TEXTS, *UNSEEN) is model
@@ -364,12 +364,12 @@ def test_a_tagger_on_literal_words_is_refused_with_the_remedy():
     model = literal_model()
     ids, mask = batch_of(model, *TEXTS)
     for route in (model.encode_positions, model.encode_at):
-        with pytest.raises(ValueError, match="decides on documents.*Tag with a recipe that reads words from logits"):
+        with pytest.raises(ValueError, match="decides on documents.*Tag with recipe: neighbours"):
             route(ids, mask, mask)
     tokens = tokenise(model.tokenizer, TEXTS, 32)
     tagged = Positions(tokens, [[0] * len(row) for row in tokens.ids])
-    with pytest.raises(ValueError, match="documents with a label each; tag with another recipe"):
-        Trainer(model, tagged, tagged, recipe_by_name("words").training)
+    with pytest.raises(ValueError, match="documents with a label each; tag with recipe: neighbours"):
+        Trainer(model, tagged, tagged, recipe_by_name("anchored").training)
 
 
 LITERAL = {"literal": {}, "gate": "presence", "pool": "sum", "head": "table"}

@@ -6,6 +6,7 @@ from splade.pipelines.variants import load_datasets, load_variants, with_changes
 from splade.recipes import RECIPES
 
 TERMS = "training.objective.terms"
+NEIGHBOURS = {"recipe": "neighbours"}
 PLAIN = "experiment_name: films\noutput_dir: out\ndata: {dataset_name: sst2}\n"
 
 
@@ -29,13 +30,13 @@ def variants_of(path, standard=term_ablations, **how):
 
 
 def test_a_key_may_lead_through_a_list_or_to_a_part_that_is_off():
-    config = build_config({})
+    config = build_config(NEIGHBOURS)
     assert with_changes(config, {f"{TERMS}.1.weight": 0.7}).training.objective.terms[1].weight == 0.7
     assert with_changes(config, {"training.target_accuracy": 0.9}).training.target_accuracy == 0.9
 
 
 def test_parts_of_a_list_have_names_and_go_with_null():
-    config = build_config({})
+    config = build_config(NEIGHBOURS)
     assert kinds(config) == ["own_words", "completeness_kl", "separation_contrastive"]
     assert kinds(with_changes(config, {f"{TERMS}.completeness_kl": None})) == ["own_words", "separation_contrastive"]
     replaced = with_changes(config, {f"{TERMS}.completeness_kl": "completeness_ce", f"{TERMS}.own_words.weight": 0.5})
@@ -44,7 +45,7 @@ def test_parts_of_a_list_have_names_and_go_with_null():
 
 
 def test_short_names_are_changed_as_what_they_stand_for():
-    config = build_config({})
+    config = build_config(NEIGHBOURS)
     assert with_changes(config, {"training.pooling": "attention"}).model.pool.kind == "attention"
     assert with_changes(config, {"training.pooling.kind": "attention"}).model.pool.kind == "attention"
     assert with_changes(config, {"seed": 7}).evaluation.seeds == (7,)
@@ -71,19 +72,19 @@ def test_another_kind_leaves_the_fields_of_the_first_behind_and_the_same_keeps_t
 
 def test_a_term_of_another_kind_keeps_what_both_have():
     kl = f"{TERMS}.completeness_kl"
-    changed = with_changes(build_config({}), {f"{kl}.weight": 5.0, f"{kl}.kind": "completeness_ce"})
+    changed = with_changes(build_config(NEIGHBOURS), {f"{kl}.weight": 5.0, f"{kl}.kind": "completeness_ce"})
     (term,) = (term for term in changed.training.objective.terms if term.kind == "completeness_ce")
     assert term.weight == 5.0
 
 
 def test_sense_slots_follow_the_vpe_section():
-    config = build_config({"vpe": {"enabled": True, "token_ids": [2000], "num_senses": 2}})
+    config = build_config({**NEIGHBOURS, "vpe": {"enabled": True, "token_ids": [2000], "num_senses": 2}})
     assert with_changes(config, {"vpe.num_senses": 5}).model.expander.num_senses == 5
 
 
 def test_variants_change_what_they_say_and_nothing_else(written):
     path = written(
-        "training: {max_epochs: 3}\n"
+        "recipe: neighbours\ntraining: {max_epochs: 3}\n"
         f"variants: {{z last: {{{TERMS}: []}}, a gate: {{model.gate: {{kind: drelu, offset: true}}}}}}\n"
     )
     study, configs = variants_of(path)
@@ -118,14 +119,14 @@ def test_a_file_without_variants_gets_the_standard_ones_beside_its_run(written):
 
 
 def test_the_standard_ablation_of_literal_words_is_to_leave_context_out(written):
-    _, configs = variants_of(written("recipe: words\n"))
+    _, configs = variants_of(written("recipe: anchored\n"))
     base, other = configs.pop("base"), configs.pop("without context")
     assert configs == {}
     assert base.model.context is not None
     assert other.model == base.model.model_copy(update={"context": None})
 
 
-@pytest.mark.parametrize("recipe", sorted(set(RECIPES) - {"words"}))
+@pytest.mark.parametrize("recipe", sorted(set(RECIPES) - {"anchored"}))
 def test_standard_ablations_take_out_each_term_and_try_each_gate_and_completeness(written, recipe):
     path = written(f"recipe: {recipe}\n")
     _, configs = variants_of(path)
@@ -151,7 +152,7 @@ def test_standard_ablations_take_out_each_term_and_try_each_gate_and_completenes
 
 
 def test_heads_and_recipes_are_standard_too(written):
-    _, heads = variants_of(written("model: {head: {kind: relu, hidden_units: 64}}\n"), bcos_heads)
+    _, heads = variants_of(written("recipe: neighbours\nmodel: {head: {kind: relu, hidden_units: 64}}\n"), bcos_heads)
     base, *bcos = (config.model.head for config in heads.values())
     assert (base.kind, {(head.kind, head.hidden_units) for head in bcos}) == ("relu", {("bcos", 64)})
     depths = {name: (config.model.head.layers, config.model.head.exponent) for name, config in list(heads.items())[1:]}
@@ -159,14 +160,19 @@ def test_heads_and_recipes_are_standard_too(written):
     _, recipes = variants_of(written(""), other_recipes, base=lambda config: config.recipe)
     assert sorted(recipes) == sorted(RECIPES)
     assert all(config.recipe == name for name, config in recipes.items())
+    with pytest.raises(ValueError, match="model.head is 'table'.*as in recipe: neighbours"):
+        variants_of(written(""), bcos_heads)
     with pytest.raises(ValueError, match="model.head is 'bcos'"):
-        variants_of(written("model: {head: bcos}\n"), bcos_heads)
+        variants_of(written("recipe: neighbours\nmodel: {head: bcos}\n"), bcos_heads)
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (f"variants: {{one: {{{TERMS}.hoyer: null}}}}", "terms.hoyer is unknown: there is no 'hoyer' in .'own_words'"),
+        (
+            f"recipe: neighbours\nvariants: {{one: {{{TERMS}.hoyer: null}}}}",
+            "terms.hoyer is unknown: there is no 'hoyer' in .'own_words'",
+        ),
         ("variants: {one: {trainig.count: null}}", "trainig is unknown; did you mean 'training'.*'one'"),
         ("variants: {one: {recipe: sic}}", "recipe 'sic' is unknown"),
         ("variants: {base: {}}", "variants.base is taken"),

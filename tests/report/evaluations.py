@@ -47,6 +47,7 @@ def evaluation(name: str = "ordinary") -> dict[str, Any]:
             **{"majority": 0.51, "macro_f1": 0.79, "texts_without_words": 3, "texts_at_limit": 4},
             "classes": [{"label": name, "texts": 240, "precision": 0.81, "recall": 0.82, "f1": 0.83}],
         },
+        "context": {key: interval(0.7) for key in ("context_free", "shifts", "texts_without")},
         "calibration": {
             **{key: interval(0.1) for key in ("ece", "overconfidence", "brier", "log_loss")},
             **{"ece_by_chance": 0.03, "ece_by_chance_high": 0.04},

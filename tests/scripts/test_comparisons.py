@@ -115,7 +115,7 @@ def test_one_of_several_data_sets_is_trained_as_by_its_own_file(name):
         assert getattr(together, part) == getattr(alone, part)
 
 
-@pytest.mark.parametrize("name", ["cis", "lexical_sae", "transcoder", "cajt"])
+@pytest.mark.parametrize("name", ["cis", "lexical_sae", "transcoder", "cajt", "neighbours"])
 def test_a_recipe_beside_others_is_trained_as_by_its_own_file(name):
     place = Path(__file__).parents[2] / "experiments" / "cpu"
     study, alone = (

@@ -35,6 +35,7 @@ def settings(place, out, **model):
     return build_config(
         {
             "experiment_name": "capitals",
+            "recipe": "neighbours",
             "output_dir": str(out),
             "data": {"dataset_name": str(place)},
             "model": {"name": str(place / "encoder"), "max_length": 16, "neighbourhood": None, "shapes": {}, **model},
@@ -241,6 +242,7 @@ def test_the_command_prints_the_scores(place, finished, tmp_path, capsys, monkey
     file.write_text(f"data: {{dataset_name: '{place}'}}\n")
     command.ner(file, out=tmp_path / "out", data=str(place / "train.txt"))
     printed = capsys.readouterr().out
+    assert "recipe neighbours (the default of taggers)" in " ".join(printed.split())
     assert "entity F1" in printed
     assert "100.00%" in printed
     assert "at most k words" in printed

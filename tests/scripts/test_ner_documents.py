@@ -60,7 +60,7 @@ def trained(place):
     file = place / "both.yaml"
     file.write_text(json.dumps(settings(place)))
     command.ner(file, device="cpu")
-    return load_config(file)
+    return load_config(file, default_recipe="neighbours")
 
 
 def test_one_command_trains_one_head_that_tags_words_and_classifies_texts(trained):
@@ -82,7 +82,7 @@ def test_one_command_trains_one_head_that_tags_words_and_classifies_texts(traine
 
 
 def test_separate_heads_learn_both_tasks_with_the_same_settings(place):
-    run = setup_and_train_tagger(build_config(settings(place, shared=False)), "cpu")
+    run = setup_and_train_tagger(build_config({"recipe": "neighbours"} | settings(place, shared=False)), "cpu")
     assert run.model.head(CLASSIFY) is not run.model.head(TAG)
     assert run.model.labels[CLASSIFY] == run.model.labels[TAG]
     assert run.documents is not None
@@ -91,7 +91,9 @@ def test_separate_heads_learn_both_tasks_with_the_same_settings(place):
 
 
 def test_texts_may_come_from_a_second_data_set(place):
-    run = setup_and_train_tagger(build_config(settings(place, documents=str(place / "texts.csv"), epochs=1)), "cpu")
+    run = setup_and_train_tagger(
+        build_config({"recipe": "neighbours"} | settings(place, documents=str(place / "texts.csv"), epochs=1)), "cpu"
+    )
     assert run.model.head(CLASSIFY) is run.model.head(TAG)
     assert run.documents is not None
     assert 0 < run.documents.texts < 45

@@ -39,8 +39,10 @@ def test_a_verify_experiment_runs_and_leaves_its_results(name, tmp_path):
 
 
 @pytest.mark.slow
-def test_heads_are_compared_on_the_file_of_any_run(tmp_path):
-    runs_and_leaves_its_results("verify", [["bcos-ablation", "--names-texts", "20"]], tmp_path)
+def test_heads_are_compared_on_the_file_of_a_run_with_a_hidden_layer(tmp_path):
+    written = (HERE / "experiments" / "verify.yaml").read_text().replace("recipe: anchored", "recipe: neighbours")
+    (tmp_path / "verify.yaml").write_text(written)
+    runs_and_leaves_its_results(tmp_path / "verify", [["bcos-ablation", "--names-texts", "20"]], tmp_path)
 
 
 def runs_and_leaves_its_results(name, commands, tmp_path):

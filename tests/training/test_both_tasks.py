@@ -41,7 +41,7 @@ def both_tasks(model, rows=None, documents=None) -> BothTasks:
 
 def new_model(*, shared, tags=NAMES) -> LexicalSAE:
     near = Neighbourhood.Config(words_per_token=4)
-    parts = recipe_by_name("anchored").model.model_copy(update={"shared_head": shared, "neighbourhood": near})
+    parts = recipe_by_name("neighbours").model.model_copy(update={"shared_head": shared, "neighbourhood": near})
     torch.manual_seed(1)
     model = LexicalSAE(parts, tiny.backbone(), {CLASSIFY: NAMES, TAG: tags})
     model.start_from_backbone()
@@ -52,7 +52,7 @@ def new_trainer(*, shared, callbacks=None, **changes) -> Trainer:
     model = new_model(shared=shared)
     rows = np.random.default_rng(0).permutation(len(FRAMES) * len(NOUNS)).tolist()
     defaults = {"max_epochs": 6, "batch_size": 16, "learning_rate": 2e-3, "active_target": 16.0}
-    settings = recipe_by_name("anchored").training.model_copy(update={**defaults, **changes})
+    settings = recipe_by_name("neighbours").training.model_copy(update={**defaults, **changes})
     train, held_out = both_tasks(model, 3 * rows[:33]), both_tasks(model, rows[33:])
     return Trainer(model, train, held_out, settings, seed=3, callbacks=callbacks)
 
@@ -178,7 +178,7 @@ def test_heads_with_different_labels_are_not_trained_together():
     model = new_model(shared=False, tags=(*NAMES, "B-PER"))
     task = both_tasks(model)
     with pytest.raises(ValueError, match="'classify' and 'tag' are trained together, but have different labels"):
-        Trainer(model, task, task, recipe_by_name("anchored").training)
+        Trainer(model, task, task, recipe_by_name("neighbours").training)
 
 
 def test_one_task_without_samples_is_refused():

@@ -28,7 +28,7 @@ from tests.tiny import BAD, GOOD
 PLACES = ("save_checkpoint", "Criterion.validate", "save_pretrained")
 KILLS = 5
 """In each place, and as many by the clock."""
-RECIPES = ("anchored", "cajt", "cis")
+RECIPES = ("neighbours", "cajt", "cis")
 """The second averages weights in its optimiser and remembers how frequent words were; the third looks for its rate."""
 
 # Forked from a server that has imported everything: a run begins at once, and is a process of its own all the same.
@@ -88,7 +88,7 @@ class Whole(NamedTuple):
 
 @pytest.fixture(scope="module")
 def whole(request, tmp_path_factory):
-    recipe = getattr(request, "param", "anchored")
+    recipe = getattr(request, "param", "neighbours")
     folder = tmp_path_factory.mktemp("whole")
     encoder = tiny.saved_encoder(folder / "encoder")
     rows = [f"{text} {i},{label}" for i in range(12) for texts, label in ((GOOD, 1), (BAD, 0)) for text in texts]

@@ -25,7 +25,7 @@ KINDS = ("neighbourhood", "all words", "senses", "tags", "tags near words")
 
 
 def prepared(kind, kernel="rectangle"):
-    """A model of the default recipe with few words open, and what it learns from."""
+    """A model of the recipe `neighbours` with few words open, and what it learns from."""
     gate = {"kind": "jumprelu", "kernel": kernel, "offset": True, "bandwidth": 0.3}
     changes = {"masking": None, "gate": JumpReLUGate.Config.model_validate(gate)}
     if kind in ("all words", "tags"):
@@ -35,7 +35,7 @@ def prepared(kind, kernel="rectangle"):
         changes["expander"] = {"token_ids": split, "num_senses": 3}
     if kind.startswith("tags"):
         changes["shapes"] = {}
-    parts = recipe_by_name("anchored").model.model_dump() | changes
+    parts = recipe_by_name("neighbours").model.model_dump() | changes
     model = tiny.model(ModelConfig.model_validate(parts))
     model.start_from_backbone()
     if kind.startswith("tags"):
@@ -58,7 +58,7 @@ def step(kind, *, live_only, nothing_open=False):
     model, task = prepared(kind)
     if nothing_open:
         model.gate.close(torch.ones(len(model.dimensions), dtype=torch.bool))
-    settings = recipe_by_name("anchored").training.model_copy(update={"objective": ASKED, "tutor": None})
+    settings = recipe_by_name("neighbours").training.model_copy(update={"objective": ASKED, "tutor": None})
     criterion = Criterion(model, task.head, settings, (2, 2, 4))
     found = []
     for rows in ([0, 5, 2], [1, 7, 4, 6]):
@@ -93,7 +93,7 @@ def test_loss_gradients_and_trackers_are_those_of_all_words(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_validation_is_that_of_all_words(kind):
     model, task = prepared(kind)
-    settings = recipe_by_name("anchored").training
+    settings = recipe_by_name("neighbours").training
     criterion = Criterion(model, task.head, settings, (2, 2, 4))
     narrow = criterion.validate(model, task)
 

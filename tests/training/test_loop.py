@@ -145,7 +145,7 @@ def test_progress_shows_terms_words_and_lambda():
 
 def test_a_run_takes_short_texts_first_where_it_is_asked_to(monkeypatch):
     for asked, is_sorted in ((1.0, True), (0.0, False)):
-        trainer = recipe_trainer("anchored", short_first=asked, max_epochs=1, batch_size=4)
+        trainer = recipe_trainer("neighbours", short_first=asked, max_epochs=1, batch_size=4)
         taken = []
         monkeypatch.setattr(trainer, "_take_step", taken.append)
         trainer.prepare()
@@ -172,7 +172,7 @@ def test_best_weights_are_the_weights_that_were_scored():
 
 
 def test_the_warm_ups_last_epoch_is_never_chosen_even_when_it_ends_on_an_epoch():
-    trainer = recipe_trainer("anchored", max_epochs=5)
+    trainer = recipe_trainer("neighbours", max_epochs=5)
     assert trainer.warmup_steps == trainer.steps_per_epoch
     best = trainer.run()
     assert best.epoch > 1
@@ -181,8 +181,8 @@ def test_the_warm_ups_last_epoch_is_never_chosen_even_when_it_ends_on_an_epoch()
 
 def test_epochs_that_break_the_constraint_are_said_to_and_the_lowest_cross_entropy_of_them_is_kept():
     records = []
-    strict = recipe_by_name("anchored").training.controller.model_copy(update={"tau_ce": 1e-3})
-    trainer = recipe_trainer("anchored", Callbacks(on_record=records.append), max_epochs=6, controller=strict)
+    strict = recipe_by_name("neighbours").training.controller.model_copy(update={"tau_ce": 1e-3})
+    trainer = recipe_trainer("neighbours", Callbacks(on_record=records.append), max_epochs=6, controller=strict)
     best = trainer.run()
     asked = [r for r in records if r.get("event") == "validation"][1:]
     assert not any(r["feasible"] for r in asked)
@@ -231,7 +231,7 @@ def test_without_terms_the_lowest_cross_entropy_is_chosen():
 
 
 def test_a_target_accuracy_sets_tau_even_in_a_warm_up_shorter_than_an_epoch():
-    trainer = recipe_trainer("anchored", target_accuracy=0.01, max_epochs=3)
+    trainer = recipe_trainer("neighbours", target_accuracy=0.01, max_epochs=3)
     seen = []
     finish = trainer.geco.finish_warmup
     trainer.geco.finish_warmup = lambda level=None: seen.append(level) or finish(level)
@@ -244,14 +244,14 @@ def test_a_target_accuracy_sets_tau_even_in_a_warm_up_shorter_than_an_epoch():
 
 def test_a_target_accuracy_beside_a_given_tau_is_not_asked_for(caplog):
     settings = TrainingConfig().controller.model_copy(update={"tau_ce": 0.3})
-    trainer = recipe_trainer("anchored", target_accuracy=0.99, controller=settings, max_epochs=3)
+    trainer = recipe_trainer("neighbours", target_accuracy=0.99, controller=settings, max_epochs=3)
     trainer.run()
     assert trainer.geco.tau == 0.3
     assert "was not reached" not in caplog.text
 
 
 def test_a_start_at_less_than_a_word_is_a_start_at_one():
-    trainer = recipe_trainer("anchored", calibrated_start=1.0, active_target=0.4)
+    trainer = recipe_trainer("neighbours", calibrated_start=1.0, active_target=0.4)
     trainer.prepare()
     some = trainer.train.encode(trainer.model, [0, 1, 2, 3]).sparse_vector
     assert (some > 0).any()
@@ -272,7 +272,7 @@ def test_validation_scores_the_averaged_weights_and_training_goes_on_with_its_ow
 
 
 def test_multipliers_move_once_per_optimiser_step_whatever_the_pieces():
-    trainer = recipe_trainer("anchored", batch_size=2, gradient_accumulation_steps=4, max_epochs=2)
+    trainer = recipe_trainer("neighbours", batch_size=2, gradient_accumulation_steps=4, max_epochs=2)
     calls = []
     step = trainer.geco.step
     trainer.geco.step = lambda ce, active: calls.append((ce, active)) or step(ce, active)
@@ -313,7 +313,7 @@ def _never_better(selection, scores):
 
 def test_a_checkpoint_is_due_by_the_clock():
     saved = []
-    trainer = recipe_trainer("anchored", Callbacks(on_checkpoint=lambda state: saved.append(state["step"])))
+    trainer = recipe_trainer("neighbours", Callbacks(on_checkpoint=lambda state: saved.append(state["step"])))
     trainer.settings = trainer.settings.model_copy(update={"checkpoint_minutes": 1e-9})
     trainer.run()
     assert saved == list(range(1, 13))
@@ -322,10 +322,10 @@ def test_a_checkpoint_is_due_by_the_clock():
 @pytest.mark.parametrize("split", ["train", "validation"])
 @pytest.mark.parametrize("changed", ["texts", "labels"])
 def test_other_data_is_not_resumed_on(split, changed):
-    trainer = recipe_trainer("anchored")
+    trainer = recipe_trainer("neighbours")
     trainer.prepare()
     state = trainer.state_dict()
-    other = recipe_trainer("anchored")
+    other = recipe_trainer("neighbours")
     task = getattr(other, split)
     labels = task.labels.tolist()
     if changed == "texts":
@@ -368,17 +368,17 @@ def test_settings_are_written_into_terms_that_do_not_say_otherwise():
 
 def test_sense_slots_train_with_the_default_recipe():
     bank = tiny.wordpiece().convert_tokens_to_ids("good")
-    parts = recipe_by_name("anchored").model.model_copy(
+    parts = recipe_by_name("neighbours").model.model_copy(
         update={"expander": VirtualExpander.Config(token_ids=(bank,), num_senses=3)}
     )
     model = tiny.model(parts)
     model.start_from_backbone()
     update = {"max_epochs": 3, "batch_size": 8, "learning_rate": 1e-3, "active_target": 8.0}
-    settings = recipe_by_name("anchored").training.model_copy(update=update)
+    settings = recipe_by_name("neighbours").training.model_copy(update=update)
     assert Trainer(model, documents(model), documents(model), settings).run().ce < 10
 
 
-@pytest.mark.parametrize("name", ["anchored", "cajt", "cis", "words"])
+@pytest.mark.parametrize("name", ["neighbours", "cajt", "cis", "anchored"])
 @pytest.mark.parametrize("stop_after", [1, 4, 7, 11])
 def test_an_interrupted_run_ends_bitwise_like_an_uninterrupted_one(name, stop_after, tmp_path):
     whole = recipe_trainer(name)
@@ -401,7 +401,7 @@ def test_an_interrupted_run_ends_bitwise_like_an_uninterrupted_one(name, stop_af
 
 
 PER_SAMPLE = {
-    "anchored": ("completeness_kl", "own_words"),
+    "neighbours": ("completeness_kl", "own_words"),
     "cis": ("completeness_ce", "hoyer"),
     "lexical_sae": ("completeness_ce", "l1_l0"),
     "transcoder": ("completeness_ce", "gate_l0"),
@@ -444,9 +444,9 @@ def dropouts(model):
 
 
 def test_dropout_of_the_encoder_is_as_it_was_made_or_as_asked():
-    assert set(dropouts(recipe_trainer("anchored", encoder_dropout=None).model)) == {0.1}
+    assert set(dropouts(recipe_trainer("neighbours", encoder_dropout=None).model)) == {0.1}
     for share in (0.0, 0.3):
-        trainer = recipe_trainer("anchored", encoder_dropout=share)
+        trainer = recipe_trainer("neighbours", encoder_dropout=share)
         assert set(dropouts(trainer.model)) == {share}
     # What was made without, as attention is in a loaded backbone, stays without.
     next(part for part in trainer.model.backbone.encoder.modules() if isinstance(part, torch.nn.Dropout)).p = 0.0
@@ -455,7 +455,7 @@ def test_dropout_of_the_encoder_is_as_it_was_made_or_as_asked():
 
 
 def test_dropout_that_no_layer_could_give_is_refused():
-    trainer = recipe_trainer("anchored", encoder_dropout=0.0)
+    trainer = recipe_trainer("neighbours", encoder_dropout=0.0)
     settings = trainer.settings.model_copy(update={"encoder_dropout": 0.1})
     with pytest.raises(ValueError, match="this encoder was made without dropout"):
         Trainer(trainer.model, trainer.train, trainer.validation, settings)
@@ -463,14 +463,14 @@ def test_dropout_that_no_layer_could_give_is_refused():
 
 def test_embeddings_stay_frozen_and_learn_on_request():
     for freeze in (True, False):
-        trainer = recipe_trainer("anchored", freeze_embeddings=freeze, max_epochs=1)
+        trainer = recipe_trainer("neighbours", freeze_embeddings=freeze, max_epochs=1)
         before = trainer.model.backbone.decoder.weight.detach().clone()
         trainer.run()
         assert torch.equal(trainer.model.backbone.decoder.weight, before) == freeze
 
 
 def test_every_group_of_parameters_moves_and_thresholds_too():
-    trainer = recipe_trainer("anchored")
+    trainer = recipe_trainer("neighbours")
     before = weights(trainer.model)
     trainer.prepare()
     trainer._finish_epoch()
@@ -497,7 +497,7 @@ def test_every_parameter_that_learns_is_in_one_group(name):
 def test_a_lower_target_leaves_fewer_words_active():
     found = []
     for target in (3.0, 20.0):
-        trainer = recipe_trainer("anchored", active_target=target, max_epochs=15, calibrated_start=None)
+        trainer = recipe_trainer("neighbours", active_target=target, max_epochs=15, calibrated_start=None)
         found.append(trainer.run().active_words)
     assert found[0] < 0.85 * found[1]
 
@@ -525,7 +525,7 @@ def test_an_automatic_batch_size_leaves_no_trace():
 
 
 def test_a_loss_that_is_no_number_stops_with_an_explanation():
-    trainer = recipe_trainer("anchored")
+    trainer = recipe_trainer("neighbours")
     with torch.no_grad():
         trainer.model.heads["classify"].class_bias.fill_(torch.nan)
     with pytest.raises(FloatingPointError, match="at step 1 .*lower training.learning_rate"):
@@ -548,7 +548,7 @@ def test_positions_are_learned_by_the_same_loop():
     good = set(tiny.wordpiece().convert_tokens_to_ids(["good", "great", "wonderful"]))
     tags = [[IGNORED, *(int(i in good) for i in ids[1:-1]), IGNORED] for ids in texts.ids]
     task = Positions(texts, tags)
-    asked = recipe_by_name("anchored").training.objective
+    asked = recipe_by_name("neighbours").training.objective
     settings = TrainingConfig(max_epochs=20, batch_size=8, learning_rate=1e-3, positions_per_step=5, objective=asked)
     best = Trainer(model, task, task, settings).run()
     assert best.accuracy > 0.95
@@ -637,10 +637,10 @@ def opinions(count, seed):
 def active_words(batch_size, seed):
     """Of validation texts at the end of a run; batches of 128 still make more than a hundred steps."""
     torch.manual_seed(seed)
-    model = recipe_model("anchored")
+    model = recipe_model("neighbours")
     rate = 3e-4 * (batch_size / 8) ** 0.5
     update = {"max_epochs": 20, "batch_size": batch_size, "learning_rate": rate, "active_target": 6.0}
-    settings = recipe_by_name("anchored").training.model_copy(update=update)
+    settings = recipe_by_name("neighbours").training.model_copy(update=update)
     train, validation = documents(model, *opinions(768, seed=1)), documents(model, *opinions(256, seed=2))
     return Trainer(model, train, validation, settings, seed=seed).run().active_words
 

@@ -234,7 +234,7 @@ def test_the_table_of_a_fold_is_fitted_without_it():
 def trainer(model=None, **changes):
     model = model or literal_model(shifting=False)
     update = {"max_epochs": 2, "batch_size": 8, "learning_rate": 1e-3, **changes}
-    settings = recipe_by_name("words").training.model_copy(update=update)
+    settings = recipe_by_name("anchored").training.model_copy(update=update)
     return Trainer(model, documents(model), documents(model, GOOD + BAD, LABELS[:8]), settings, seed=3)
 
 
@@ -262,6 +262,19 @@ def test_the_table_of_a_trained_model_is_the_fitted_one():
     assert torch.equal(run.model.context.size, table.context.size)
     for name, part in table.head().state_dict().items():
         assert torch.equal(run.model.head().state_dict()[name], part), name
+
+
+def test_without_context_training_is_the_fit_of_the_table_and_takes_no_step():
+    run = trainer(literal_model(shifting=False, context=None))
+    encoder = copy.deepcopy(run.model.backbone.encoder.state_dict())
+    best = run.run()
+    assert (run.step, best.epoch) == (0, 0)
+    table, _ = fitted(model=literal_model(shifting=False), seed=3)
+    for name, part in table.head().state_dict().items():
+        assert torch.equal(run.model.head().state_dict()[name], part), name
+    assert list(run.model.heads) == ["classify", "tag"]
+    now = run.model.backbone.encoder.state_dict()
+    assert all(torch.equal(encoder[name], now[name]) for name in encoder)
 
 
 def test_the_heads_of_folds_are_gone_after_training_and_from_the_saved_model(tmp_path):
@@ -309,7 +322,7 @@ def test_context_learns_what_no_table_can_say():
     model = literal_model(shifting=False)
     train, validation = (documents(model, *negations(count, seed)) for count, seed in ((400, 0), (100, 1)))
     update = {"max_epochs": 12, "batch_size": 16, "learning_rate": 2e-3, "active_target": 3.0}
-    settings = recipe_by_name("words").training.model_copy(update=update)
+    settings = recipe_by_name("anchored").training.model_copy(update=update)
     best = Trainer(model, train, validation, settings, seed=0).run()
     without = copy.copy(model)
     without._modules = {**model._modules, "context": None}
