@@ -350,7 +350,9 @@ class Trainer:
     def _score(self, epoch: int) -> EpochScores:
         """Validation of the weights that the model holds; in the warm-up, noted for `target_accuracy`."""
         means = self.criterion.validate(self.model, self.validation)
-        ce, accuracy, active = (means.pop(name) for name in ("ce", "accuracy", "active_words"))
+        ce, accuracy, active, guessing = (
+            means.pop(name) for name in ("ce", "accuracy", "active_words", "guessing_ce")
+        )
         if not math.isfinite(ce):
             raise FloatingPointError(f"the validation loss is {ce} after epoch {epoch}; lower training.learning_rate")
         # Not `is_constrained`, which is of the step to come: these weights may be the warm-up's last.
@@ -358,10 +360,10 @@ class Trainer:
         was_asked = self.step > self.warmup_steps or isinstance(self.train, FoldedDocuments)
         if not was_asked:
             self.warmup_validations.append((accuracy, ce))
-        is_feasible = self.geco.tau is None or self.geco.is_feasible(ce)
+        is_feasible = self.geco.tau is None or self.geco.is_feasible(ce, guessing)
         objective = self.criterion.objective
         score = objective.score(means) if objective.terms else ce
-        return EpochScores(epoch, ce, accuracy, active, score, was_asked, is_feasible)
+        return EpochScores(epoch, ce, accuracy, active, score, was_asked, is_feasible, guessing)
 
     def _tell(self, seen: PieceLoss) -> None:
         criterion = self.criterion

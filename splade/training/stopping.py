@@ -22,7 +22,9 @@ class EpochScores:
     is_constrained: bool
     """Whether any of its steps asked for circuits."""
     is_feasible: bool
-    """Whether its cross-entropy kept to the constraint."""
+    """Whether its cross-entropy kept to the constraint, and is below that of guessing."""
+    guessing_ce: float | None = None
+    """Cross-entropy of the best constant prediction for the validation's labels; older checkpoints lack it."""
 
     @property
     def rank(self) -> tuple[bool, bool, float]:
