@@ -305,7 +305,7 @@ class Trainer:
         self._tell(seen)
         if seen.share and self.silence.take(seen.active) and not self.criterion.objective.reopens_words:
             raise NoWordActive(
-                f"no word has been active for {SILENT_STEPS} steps in a row (step {self.step} of {self.planned_steps}): "
+                f"no word has been active for {SILENT_STEPS} steps (now step {self.step} of {self.planned_steps}): "
                 "every text gets the same answer, and nothing can be learned any more; lower training.learning_rate "
                 f"(it is {optimiser.peak_rates[0]:.1e}), or start with more words (training.calibrated_start)"
             )
