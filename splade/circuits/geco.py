@@ -26,6 +26,8 @@ TYPICAL_VIOLATION = 0.1
 """The relative violation for which a dual step set per run is sized."""
 FEASIBLE_WITHIN = 1.05
 """A cross-entropy up to this many times tau counts as feasible."""
+BEATS_GUESSING = 0.999
+"""And only below this share of what the best constant prediction has: a tau that guessing meets asks for nothing."""
 
 
 class DualAscent:
@@ -224,10 +226,14 @@ class GECOController(Constraint):
             raise ValueError("a sparsity-aware tau needs the number of active words: call step(ce, active)")
         return self.tau * min(1.5, 1 + 0.5 * min(1.0, math.log(max(1.0, active / self.active_target))))
 
-    def is_feasible(self, ce: float) -> bool:
-        """Whether an epoch with this cross-entropy may be selected; tau is not relaxed for it."""
+    def is_feasible(self, ce: float, guessing_ce: float) -> bool:
+        """Whether an epoch with this cross-entropy may be selected; tau is not relaxed for it.
+
+        `guessing_ce` is that of the best constant prediction for the same samples. A model in which no word is active
+        cannot do better, so it is never feasible, whatever tau its warm-up left.
+        """
         assert self.tau is not None, "feasibility is a matter of the constrained phase"
-        return ce <= FEASIBLE_WITHIN * self.tau
+        return ce <= FEASIBLE_WITHIN * self.tau and beats_guessing(ce, guessing_ce)
 
     def step(self, ce: float, active: float | None = None) -> None:
         """One dual step, after one optimiser step: the mean cross-entropy and active words of all its micro-batches."""
@@ -290,6 +296,11 @@ class CountConstraint(Constraint):
 ControllerConfig = Annotated[
     GECOController.Config | GECOController.RelativeConfig, Field(discriminator="kind"), Shorthand
 ]
+
+
+def beats_guessing(ce: float, guessing_ce: float) -> bool:
+    """Whether a cross-entropy is below that of the best constant prediction by more than rounding."""
+    return ce < BEATS_GUESSING * guessing_ce
 
 
 def ce_at_accuracy(target_accuracy: float, validations: Iterable[tuple[float, float]]) -> float | None:

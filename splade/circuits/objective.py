@@ -112,6 +112,11 @@ class Objective(nn.Module):
         comparable = {kind for kind, term in self.terms.items() if isinstance(term, Term) and term.compares_epochs}
         return sum(self.weights[kind] * value for kind, value in values.items() if kind in comparable)
 
+    @property
+    def reopens_words(self) -> bool:
+        """Whether a word that is closed in every text may come back by what is asked."""
+        return any(isinstance(term, Term) and term.reopens_words for term in self.terms.values())
+
     def end_of_epoch(self) -> None:
         """To be called once after every epoch, so that counts fade."""
         for term in self.terms.values():

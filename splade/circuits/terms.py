@@ -127,6 +127,8 @@ class Term(nn.Module, ABC):
 
     compares_epochs: ClassVar[bool] = True
     """Whether a lower value means a better epoch."""
+    reopens_words: ClassVar[bool] = False
+    """Whether it pulls on words that are closed in every text, so that they may come back."""
 
     def end_of_epoch(self) -> None:
         """What is to be done after every epoch: nothing, for most."""
@@ -330,6 +332,7 @@ class FrequencyPenalty(Term):
     """
 
     compares_epochs = False
+    reopens_words = True
 
     class Config(CommonConfig):
         kind: Literal["frequency"] = "frequency"
@@ -391,6 +394,8 @@ class OwnWords(Term):
     Without it, a count constraint closes whatever does not help the decision, and a word that is swapped in may stay
     silent.
     """
+
+    reopens_words = True
 
     class Config(CommonConfig):
         kind: Literal["own_words"] = "own_words"

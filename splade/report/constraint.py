@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from splade.circuits.geco import FEASIBLE_WITHIN
+from splade.circuits.geco import FEASIBLE_WITHIN, beats_guessing
 
 NAME = "cross-entropy kept"
 REMEDY = (
@@ -11,6 +11,7 @@ REMEDY = (
     "train longer (training.max_epochs), "
     "or keep the cross-entropy of a training.target_accuracy within reach"
 )
+GUESSING_REMEDY = "Lower training.learning_rate, or train longer (training.max_epochs)"
 
 
 def constraint_rows(run: Mapping[str, Any]) -> list[tuple[str, str, str]]:
@@ -24,6 +25,10 @@ def constraint_rows(run: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     figures = f"validation {epoch['ce']:.3f}, tau {tau:.3f}"
     if epoch["is_feasible"]:
         return [(NAME, "yes", f"{figures}; up to {FEASIBLE_WITHIN:g} tau is kept")]
+    guessing = epoch.get("guessing_ce")
+    if guessing is not None and not beats_guessing(epoch["ce"], guessing):
+        why = f"no better than always giving the same answer ({guessing:.3f}), so the model has learned nothing"
+        return [(NAME, "no", f"{figures}: {why}. {GUESSING_REMEDY}.")]
     # A feasible epoch would have been chosen before this one.
     why = f"no epoch after the warm-up came to {FEASIBLE_WITHIN:g} tau or less"
     ended = f", and lambda ended at {run['lambda']:.3g}" if "lambda" in run else ""

@@ -9,6 +9,7 @@ from functools import partial
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from torch.nn.utils import parametrize
@@ -130,12 +131,14 @@ class Criterion(nn.Module):
     @torch.no_grad()
     @parametrize.cached()
     def validate(self, model: LexicalSAE, task: Task) -> dict[str, float]:
-        """Means over a task's samples: `ce`, `accuracy`, `active_words`, and each term by its kind."""
+        """Means over a task's samples: `ce`, `accuracy`, `active_words`, `guessing_ce`, and each term by its kind."""
         model.eval()
         self.eval()
         model = model.opened_to(task.texts.ids)
         sums: dict[str, float] = {}
         samples = 0.0
+        # A head that is given no word still knows which head it is.
+        labels = {head: torch.zeros(len(model.labels[head]), dtype=torch.float64) for head in task.heads}
         for rows in (alike for batch in length_buckets(task.texts, 64) for alike in task.alike(batch)):
             count = task.samples(rows)
             if count == 0:
@@ -149,4 +152,19 @@ class Criterion(nn.Module):
             for name, value in found.items():
                 sums[name] = sums.get(name, 0.0) + count * value
             samples += count
+            seen = torch.bincount(encoded.labels.cpu(), minlength=len(labels[encoded.head]))
+            labels[encoded.head] += count * seen / len(encoded.labels)
+        sums["guessing_ce"] = sum(guessing_ce(of_head, self.settings.label_smoothing) for of_head in labels.values())
         return {name: value / max(1, samples) for name, value in sums.items()}
+
+
+def guessing_ce(label_counts: Float[Tensor, " C"], smoothing: float = 0.0) -> float:
+    """Summed cross-entropy of samples with the constant prediction that fits them best: their mean (smoothed) label.
+
+    No constant prediction has less (Gibbs' inequality), and without an active word every prediction is constant.
+
+    Example: 5 samples of each of 4 classes -> 20 ln 4
+    """
+    total = label_counts.sum()
+    smoothed = (1 - smoothing) * label_counts + smoothing * total / len(label_counts)
+    return float(torch.special.entr(smoothed / total).sum() * total) if total else 0.0

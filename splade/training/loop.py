@@ -36,7 +36,7 @@ from splade.training.lr_range import as_found, lr_range_test
 from splade.training.optim import Optimiser, ParameterGroup, at_rate, centralise_gradients
 from splade.training.random_state import chance_as_found, random_state, restore_random_state
 from splade.training.settings import TrainingConfig
-from splade.training.stopping import EpochScores, Selection
+from splade.training.stopping import SILENT_STEPS, EpochScores, NoWordActive, Selection, Silence
 from splade.training.tasks import Documents, Encoded, Task
 from splade.training.word_table import fit_word_table
 from splade.training.word_vectors import learn_together, write_out
@@ -111,7 +111,7 @@ class Trainer:
         steps = (self.steps_per_epoch, max(1, self.planned_steps - self.warmup_steps), self.planned_steps)
         self.criterion = Criterion(model, train.heads[0], settings, steps).to(next(model.parameters()))
         self.micro = MicroBatches(settings.batch_size or settings.effective_batch)
-        self.selection = Selection(settings.patience)
+        self.selection, self.silence = Selection(settings.patience), Silence()
         self.best_weights: dict[str, Tensor] = {}
         self.warmup_validations: list[tuple[float, float]] = []
         self.step = 0
@@ -309,6 +309,12 @@ class Trainer:
                 seen.active,
             )
         self._tell(seen)
+        if seen.share and self.silence.take(seen.active) and not self.criterion.objective.reopens_words:
+            raise NoWordActive(
+                f"no word has been active for {SILENT_STEPS} steps (now step {self.step} of {self.planned_steps}): "
+                "every text gets the same answer, and nothing can be learned any more; lower training.learning_rate "
+                f"(it is {optimiser.peak_rates[0]:.1e}), or start with more words (training.calibrated_start)"
+            )
 
     def _encode(self, rows: list[int]) -> Encoded:
         """The samples of a training step, the encoder in the precision of the settings."""
@@ -356,7 +362,7 @@ class Trainer:
     def _score(self, epoch: int) -> EpochScores:
         """Validation of the weights that the model holds; in the warm-up, noted for `target_accuracy`."""
         means = self.criterion.validate(self.model, self.validation)
-        ce, accuracy, active = (means.pop(name) for name in ("ce", "accuracy", "active_words"))
+        ce, accuracy, active, guessing = (means.pop(name) for name in ("ce", "accuracy", "active_words", "guessing_ce"))
         if not math.isfinite(ce):
             raise FloatingPointError(f"the validation loss is {ce} after epoch {epoch}; lower training.learning_rate")
         # Not `is_constrained`, which is of the step to come: these weights may be the warm-up's last.
@@ -364,10 +370,10 @@ class Trainer:
         was_asked = self.step > self.warmup_steps or isinstance(self.train, FoldedDocuments)
         if not was_asked:
             self.warmup_validations.append((accuracy, ce))
-        is_feasible = self.geco.tau is None or self.geco.is_feasible(ce)
+        is_feasible = self.geco.tau is None or self.geco.is_feasible(ce, guessing)
         objective = self.criterion.objective
         score = objective.score(means) if objective.terms else ce
-        return EpochScores(epoch, ce, accuracy, active, score, was_asked, is_feasible)
+        return EpochScores(epoch, ce, accuracy, active, score, was_asked, is_feasible, guessing)
 
     def _tell(self, seen: PieceLoss) -> None:
         criterion = self.criterion
@@ -413,6 +419,7 @@ class Trainer:
             "count": count.state_dict() if count is not None else None,
             "optimiser": self.optimiser.state_dict(),
             "selection": self.selection.state_dict(),
+            "silent_steps": self.silence.steps,
             "best_weights": self.best_weights,
             "warmup_validations": [list(pair) for pair in self.warmup_validations],
             "micro_batch": self.micro.size,
@@ -437,6 +444,8 @@ class Trainer:
         if self.criterion.count is not None:
             self.criterion.count.load_state_dict(state["count"])
         self.selection.load_state_dict(state["selection"])
+        # Older checkpoints lack it.
+        self.silence.steps = state.get("silent_steps", 0)
         self.best_weights = dict(state["best_weights"])
         self.warmup_validations = [(accuracy, ce) for accuracy, ce in state["warmup_validations"]]
         self.micro.size = state["micro_batch"]

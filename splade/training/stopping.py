@@ -8,6 +8,13 @@ come from before circuits were asked for.
 from dataclasses import asdict, dataclass
 from typing import Any
 
+SILENT_STEPS = 10
+"""Optimiser steps in a row without any active word that end a run: one such batch may be chance."""
+
+
+class NoWordActive(RuntimeError):
+    """Every word has closed, so every text gets the same answer and none teaches the encoder anything."""
+
 
 @dataclass(frozen=True)
 class EpochScores:
@@ -22,7 +29,9 @@ class EpochScores:
     is_constrained: bool
     """Whether any of its steps asked for circuits."""
     is_feasible: bool
-    """Whether its cross-entropy kept to the constraint."""
+    """Whether its cross-entropy kept to the constraint, and is below that of guessing."""
+    guessing_ce: float | None = None
+    """Cross-entropy of the best constant prediction for the validation's labels; older checkpoints lack it."""
 
     @property
     def rank(self) -> tuple[bool, bool, float]:
@@ -30,6 +39,18 @@ class EpochScores:
         # Nothing was asked of circuits in the warm-up, so they tell nothing about it.
         preference = self.circuit_score if self.is_constrained and self.is_feasible else self.ce
         return not self.is_constrained, not self.is_feasible, preference
+
+
+class Silence:
+    """How many optimiser steps in a row had no active word."""
+
+    def __init__(self) -> None:
+        self.steps = 0
+
+    def take(self, active: float) -> bool:
+        """Whether, with a step of so many active words per sample, it has lasted too long."""
+        self.steps = 0 if active else self.steps + 1
+        return self.steps >= SILENT_STEPS
 
 
 class Selection:

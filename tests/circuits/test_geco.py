@@ -182,8 +182,19 @@ def test_a_sparsity_aware_tau_needs_the_count():
 
 
 def test_feasible_epochs_are_within_five_percent_of_tau():
-    assert controller().is_feasible(0.52)
-    assert not controller().is_feasible(0.53)
+    assert controller().is_feasible(0.52, guessing_ce=0.69)
+    assert not controller().is_feasible(0.53, guessing_ce=0.69)
+
+
+@pytest.mark.parametrize("kind", BOTH)
+def test_what_guessing_reaches_is_never_feasible(kind):
+    """A warm-up that learned nothing leaves a tau at the cross-entropy of guessing, or far above it."""
+    guessing = math.log(4)
+    for tau in (guessing, 1.01 * guessing, 10 * guessing):
+        geco = controller(kind, tau=tau)
+        assert not geco.is_feasible(guessing, guessing)
+        assert not geco.is_feasible(guessing * (1 - 1e-6), guessing), "a rounding error below it"
+        assert geco.is_feasible(0.9 * guessing, guessing)
 
 
 @pytest.mark.parametrize("kind", BOTH)

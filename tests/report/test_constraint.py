@@ -56,3 +56,15 @@ def test_of_several_seeds_those_that_kept_it_are_counted():
     _, rows = mean_figures({"runs": [KEPT, BROKEN, KEPT], "mean": mean})
     assert ("cross-entropy kept", "2 of 3") in [row[:2] for row in rows]
     assert len(mean_figures({"runs": [{"seed": 0, "test": TEST}], "mean": mean})[1]) == len(rows) - 1
+
+
+def test_a_model_that_guesses_is_said_to_and_not_told_to_raise_tau():
+    guesses = results(1.386, 1.386, is_feasible=False)
+    guesses["validation"]["guessing_ce"] = 1.3863
+    ((_, value, why),) = constraint_rows(guesses)
+    assert value == "no"
+    assert "no better than always giving the same answer (1.386)" in why
+    assert "training.learning_rate" in why
+    assert "tau_ce" not in why
+    guesses["validation"]["guessing_ce"] = 2.0
+    assert "came to 1.05 tau or less" in constraint_rows(guesses)[0][2]

@@ -10,7 +10,7 @@ from splade.data import TaggedSplit
 from splade.data.batches import tokenise
 from splade.models.config import ModelConfig
 from splade.models.lexical_sae import TAG
-from splade.training.criterion import NOTHING, Criterion, PieceLoss
+from splade.training.criterion import NOTHING, Criterion, PieceLoss, guessing_ce
 from splade.training.settings import TrainingConfig
 from splade.training.tagging import positions
 from splade.training.tasks import Documents
@@ -133,3 +133,39 @@ def test_a_step_without_a_labelled_word_moves_nothing():
     assert asked.end_of_step([NOTHING, NOTHING], is_constrained=False) == NOTHING
     assert asked.count.state_dict() == before
     assert asked.geco.state_dict() == criterion(views.model()).geco.state_dict()
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_guessing_has_the_cross_entropy_of_the_constant_prediction_that_fits_best(smoothing):
+    labels = torch.tensor([0] * 5 + [1] * 2 + [3])
+    expected = guessing_ce(labels.bincount(minlength=4).double(), smoothing) / len(labels)
+    logits = torch.zeros(4, dtype=torch.float64, requires_grad=True)
+    optimizer = torch.optim.LBFGS([logits], max_iter=500, tolerance_grad=1e-12, tolerance_change=0)
+
+    def constant_ce():
+        optimizer.zero_grad()
+        loss = torch.nn.functional.cross_entropy(logits.expand(8, 4), labels, label_smoothing=smoothing)
+        loss.backward()
+        return loss
+
+    optimizer.step(constant_ce)
+    assert constant_ce().item() == pytest.approx(expected, abs=1e-4)
+    assert guessing_ce(torch.full((4,), 5.0), smoothing) == pytest.approx(20 * math.log(4))
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_without_an_active_word_validation_is_no_better_than_guessing(smoothing):
+    model = views.model("drelu")
+    asked = criterion(model, label_smoothing=smoothing)
+    task = documents(model)
+    with torch.no_grad():
+        # The prior of the labels, as a trained bias would have it.
+        model.heads["classify"].class_bias.copy_(torch.tensor([0.5, 1e-6, 0.5]).log())
+        model.gate.theta.fill_(1e6)
+    found = asked.validate(model, task)
+    assert found["active_words"] == 0
+    # Smoothed labels keep some of the third class, which this prior leaves out.
+    slack = 1e-4 if smoothing == 0 else 1.0
+    assert 0 <= found["ce"] - found["guessing_ce"] + 1e-6 < slack
+    prior = (1 - smoothing) * torch.tensor([0.5, 0.0, 0.5], dtype=torch.float64) + smoothing / 3
+    assert found["guessing_ce"] == pytest.approx(torch.special.entr(prior).sum().item())

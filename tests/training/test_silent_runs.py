@@ -1,0 +1,59 @@
+"""A run in which every word has closed guesses to its end unless somebody says so."""
+
+import pytest
+import torch
+
+from splade.training.loop import Callbacks
+from splade.training.stopping import SILENT_STEPS, NoWordActive, Silence
+from tests.training.test_loop import recipe_trainer
+
+FAR = 1e4
+"""A threshold that no logit reaches."""
+
+
+def silenced(name, callbacks=None, **changes):
+    """A recipe's trainer, ready to go, whose words are all closed."""
+    trainer = recipe_trainer(name, callbacks, max_epochs=20, **changes)
+    trainer.prepare()
+    with torch.no_grad():
+        trainer.model.gate.offset.fill_(-FAR)
+    return trainer
+
+
+@pytest.mark.parametrize("name", ["cis", "lexical_sae", "transcoder"])
+def test_a_run_without_an_active_word_stops_with_a_remedy(name):
+    steps = []
+    trainer = silenced(name, Callbacks(on_record=lambda record: steps.append(record.get("step"))))
+    with pytest.raises(
+        NoWordActive, match=r"(?s)no word has been active.*lower training\.learning_rate \(it is 1\.0e-03"
+    ):
+        trainer.run()
+    assert max(filter(None, steps)) == SILENT_STEPS
+
+
+def test_a_run_that_asks_for_closed_words_to_come_back_goes_on():
+    trainer = silenced("cajt", patience=20)
+    assert trainer.criterion.objective.reopens_words
+    best = trainer.run()
+    assert trainer.step > SILENT_STEPS
+    assert best.active_words == 0
+    assert not best.is_feasible, "tau is that of guessing here"
+    assert best.ce >= best.guessing_ce - 1e-6
+
+
+def test_a_single_active_word_ends_the_silence():
+    silence = Silence()
+    assert not any(silence.take(0.0) for _ in range(SILENT_STEPS - 1))
+    assert not silence.take(0.1)
+    assert not any(silence.take(0.0) for _ in range(SILENT_STEPS - 1))
+    assert silence.take(0.0)
+
+
+def test_the_silence_of_a_checkpoint_counts_after_resuming():
+    trainer = silenced("cis")
+    trainer.max_epochs = 2
+    trainer.run()
+    state = trainer.state_dict()
+    resumed = recipe_trainer("cis", max_epochs=20)
+    resumed.load_state_dict(state)
+    assert resumed.silence.steps == trainer.step
