@@ -20,7 +20,7 @@ from splade.intervene.lexicon import (
     parse_lexicon,
 )
 from splade.intervene.suppression import SuppressedModel, Suppression, suppress_token_globally, with_closed
-from splade.intervene.words import FoundWord, find_words
+from splade.intervene.words import FoundWord, find_words, opened_to_words, suppressed_mask
 
 __all__ = [
     "LEXICON_FILE",
@@ -33,7 +33,9 @@ __all__ = [
     "edit_saved_model",
     "find_words",
     "load_lexicon",
+    "opened_to_words",
     "parse_lexicon",
     "suppress_token_globally",
+    "suppressed_mask",
     "with_closed",
 ]

@@ -21,7 +21,7 @@ from pydantic_core import ErrorDetails
 
 from splade.files import read_written
 from splade.intervene.suppression import Suppression, suppress_token_globally
-from splade.intervene.words import find_words, same_word
+from splade.intervene.words import find_words, opened_to_words, same_word, suppressed_mask
 from splade.models.lexical_sae import LexicalSAE
 from splade.models.persistence import from_pretrained, require_saveable, save_pretrained
 from splade.part import PartConfig
@@ -114,9 +114,10 @@ def edit_saved_model(folder: str | Path, lexicon: Lexicon, out: str | Path) -> S
 
 
 def _refuse_conflicts(model: LexicalSAE, lexicon: Lexicon) -> None:
-    forbidden = find_words(model, lexicon.forbid)
+    model = opened_to_words(model, (*lexicon.forbid, *lexicon.keep))
+    forbidden, suppressed = find_words(model, lexicon.forbid), suppressed_mask(model)
     for kept in find_words(model, lexicon.keep) if lexicon.keep else ():
-        if bool(model.gate.closed[list(kept.dimensions)].all()):
+        if bool(suppressed[list(kept.dimensions)].all()):
             raise ValueError(f"the lexicon keeps {kept.word!r}, but this model has it closed already")
         for word in forbidden:
             if common := sorted(set(word.dimensions) & set(kept.dimensions)):
