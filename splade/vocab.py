@@ -178,6 +178,14 @@ class Vocabulary:
             for word, ways in zip(words, found, strict=True)
         ]
 
+    def split_forms(self, word: str) -> list[Spelling]:
+        """The tokens of a word, its case variants and its regular plural, where those are parts of one word.
+
+        Example: with a vocabulary that has "film" alone, `film -> [(film, ##s)]`
+        """
+        ways = self.spellings(sorted(_variants(word.strip())))
+        return [spelling for forms in ways for spelling in forms if self.is_cut(spelling)]
+
     def is_cut(self, spelling: Spelling) -> bool:
         """Whether these tokens are the parts of one word."""
         return self.split_words(spelling) == [list(spelling)]

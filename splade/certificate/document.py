@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, model_validator
 
 from splade.files import write_text
 from splade.intervene.lexicon import Lexicon
@@ -12,7 +12,7 @@ from splade.models.persistence import digest
 from splade.part import PartConfig, first_complaint
 
 NOT_CLAIMED = (
-    "The words have no dimension to speak through. The encoder still reads them in the text, "
+    "Removed words have no dimension to speak through. The encoder still reads them in the text, "
     "and other words may carry what they said; that is leakage, and only level 3 says how much."
 )
 
@@ -26,20 +26,46 @@ class RemovedDimension(PartConfig):
     """Whether the original has it open; if not, it could not speak there either."""
 
 
-class Construction(PartConfig):
-    """Level 1: zero by construction, and nothing else touched."""
+class ChangedRow(PartConfig):
+    """A word whose weights were changed in the table of a model with literal words."""
 
-    removed: tuple[RemovedDimension, ...] = Field(min_length=1)
+    id: int = Field(ge=0)
+    name: str
+    before: tuple[float, ...]
+    """Its weight for each class in the original, in logits; for an added word, as the original reads it."""
+    after: tuple[float, ...]
+    was_open: bool
+    """Whether the original had a weight for it."""
+
+
+class Construction(PartConfig):
+    """Level 1: zero by construction, rows as they were given, and nothing else touched."""
+
+    removed: tuple[RemovedDimension, ...] = ()
+    changed: tuple[ChangedRow, ...] = ()
+    added: tuple[str, ...] = ()
+    """Words that the original never met and that have a dimension in the edited model, the last ones."""
     closed_before_sha256: str
     """Of the original's flags of closed dimensions: opening the removed ones gives them back."""
     input_embedding_sha256: str
     other_tensors_sha256: str
-    """Of every tensor but those flags, equal in the original and in the edited model."""
+    """Of every tensor of the original but those flags: undoing what is listed here gives them back."""
+
+    @model_validator(mode="after")
+    def _something_was_done(self) -> "Construction":
+        if not (self.removed or self.changed or self.added):
+            raise ValueError("no dimension was removed, changed or added")
+        return self
 
     @property
     def opened_before(self) -> list[int]:
         """The dimensions that the edit closed."""
         return [dimension.id for dimension in self.removed if dimension.was_open]
+
+    @property
+    def touched(self) -> list[int]:
+        """The dimensions that the edit changes the decisions of."""
+        return sorted({*self.opened_before, *(row.id for row in self.changed)})
 
 
 class DataSource(PartConfig):
@@ -56,13 +82,15 @@ class DataSource(PartConfig):
 
 
 class WordEffect(PartConfig):
-    """What one removed dimension did before, in the decisions where it was active."""
+    """What one removed or changed dimension did before, in the decisions where it was active."""
 
     name: str
     decisions: int
     mean_strength: float
     mean_contribution: float
     """Class-centred, for the class that was decided on."""
+    mean_contribution_after: float = 0.0
+    """The same in the edited model, over the decisions where it is active there."""
 
 
 class Effect(PartConfig):
@@ -73,7 +101,7 @@ class Effect(PartConfig):
     decisions: int
     """Texts, or words for a head that tags."""
     touched: int
-    """Decisions in which a removed dimension was active before."""
+    """Decisions in which a removed or changed dimension was active before or is now."""
     flipped: int
     """Decisions that are another class now."""
     region_changed: int
@@ -82,7 +110,7 @@ class Effect(PartConfig):
     """Mean size of the effect over touched decisions."""
     largest_effect: float
     largest_surprise: float
-    """Greatest distance between an effect and the sum of the removed words' contributions."""
+    """Greatest distance between an effect and what these words contributed before and no longer contribute."""
     strongest_after: float
     """Greatest strength of a removed dimension in the edited model: zero."""
     accuracy_before: float | None = None
@@ -113,7 +141,7 @@ class Leakage(PartConfig):
 
 
 class Certificate(PartConfig):
-    """That words were removed from a model, and what that did."""
+    """That words of a model were removed or changed, and what that did."""
 
     format_version: Literal[1] = 1
     written_by: str

@@ -1,4 +1,4 @@
-"""Level 2: what a removal did to every decision on a data set, measured on both models."""
+"""Level 2: what an edit did to every decision on a data set, measured on both models."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -48,15 +48,16 @@ class NamedTexts:
 def measure_effect(
     original: LexicalSAE,
     edited: LexicalSAE,
-    removed: Sequence[int],
+    touched: Sequence[int],
     data: NamedTexts,
     *,
     head: str | None = None,
     batch_size: int = 32,
     on_step: OnStep = silent,
 ) -> Effect:
-    """Both models read the same batches; `removed` are the dimensions that only the original has open.
+    """Both models read the same batches; `touched` are the dimensions that the edit closed or gave other weights.
 
+    The two number their dimensions alike: a word that was added has its place in the original too.
     `head` is by default the one for texts, or that for words in a model that only tags. Labels are for texts.
     """
     head = head or next((name for name in READERS if name in original.labels), "")
@@ -68,8 +69,8 @@ def measure_effect(
         raise ValueError(f"{data.name} has no text to measure an effect on; give at least one")
     if data.labels is not None and head != CLASSIFY:
         raise ValueError(f"labels are one per text, but head {head!r} decides on words; leave the labels out")
-    ids = torch.tensor(sorted(removed), device=original.gate.closed.device)
-    tally = _Tally(ids)
+    ids = torch.tensor(sorted(touched), dtype=torch.long, device=original.gate.closed.device)
+    tally = _Tally(ids, edited.gate.closed[ids])
     original.eval()
     edited.eval()
     for before, after, rows in READERS[head](original, edited, data.texts, batch_size, on_step):
@@ -81,25 +82,30 @@ def measure_effect(
 class _Tally:
     """Counts and sums over decisions, in double precision."""
 
-    def __init__(self, removed: Int[Tensor, " R"]) -> None:
-        self.removed = removed
+    def __init__(self, touched: Int[Tensor, " R"], is_removed: Bool[Tensor, " R"]) -> None:
+        self.edited, self.removed = touched, touched[is_removed]
         self.decisions = self.touched = self.flipped = self.region_changed = 0
         self.right_before = self.right_after = 0
         self.sum_effect = self.largest_effect = self.largest_surprise = self.strongest_after = 0.0
-        # Rows: decisions, strength and contribution of each removed dimension.
-        self.per_word = torch.zeros(3, len(removed), dtype=torch.float64, device=removed.device)
+        # Rows: decisions, strength and contribution of each edited dimension.
+        self.before, self.after = (
+            torch.zeros(3, len(touched), dtype=torch.float64, device=touched.device) for _ in range(2)
+        )
 
     def update(self, before: SparseCircuitState, after: SparseCircuitState, labels: Int[Tensor, " B"] | None) -> None:
         """Add the decisions of a batch."""
         was, now = before.logits.argmax(-1), after.logits.argmax(-1)
-        contributions = attribute_code(before, was, centred=True).double()
-        gone = torch.isin(before.code.ids, self.removed)
         touched = torch.zeros_like(was, dtype=torch.bool)
-        touched[before.code.rows[gone]] = True
-        self._add_words(before, contributions, gone)
+        # What the edited words stop contributing to the class that was decided on.
+        predicted = torch.zeros_like(was, dtype=torch.float64)
+        for state, per_word, sign in ((before, self.before, 1), (after, self.after, -1)):
+            contributions = attribute_code(state, was, centred=True).double()
+            own = torch.isin(state.code.ids, self.edited)
+            touched[state.code.rows[own]] = True
+            predicted.index_add_(0, state.code.rows[own], sign * contributions[own])
+            self._add_words(per_word, state, contributions, own)
         direction = class_centred(before.logits, was).double()
         effects = (direction * (before.logits.double() - after.logits.double())).sum(-1)
-        predicted = torch.zeros_like(effects).index_add_(0, before.code.rows[gone], contributions[gone])
         self.decisions += len(was)
         self.touched += int(touched.sum())
         self.flipped += int((was != now).sum())
@@ -114,20 +120,34 @@ class _Tally:
             self.right_after += int((now == labels).sum())
 
     def _add_words(
-        self, before: SparseCircuitState, contributions: Float[Tensor, " K"], gone: Bool[Tensor, " K"]
+        self,
+        per_word: Float[Tensor, "3 R"],
+        state: SparseCircuitState,
+        contributions: Float[Tensor, " K"],
+        own: Bool[Tensor, " K"],
     ) -> None:
-        columns = torch.searchsorted(self.removed, before.code.ids[gone])
-        strengths = before.code.values[gone].double()
-        figures = torch.stack([torch.ones_like(strengths), strengths, contributions[gone]])
-        self.per_word.index_add_(1, columns, figures)
+        columns = torch.searchsorted(self.edited, state.code.ids[own])
+        strengths = state.code.values[own].double()
+        figures = torch.stack([torch.ones_like(strengths), strengths, contributions[own]])
+        per_word.index_add_(1, columns, figures)
 
     def effect(self, data: DataSource, head: str, names: Sequence[str], *, labelled: bool) -> Effect:
         """The figures; words that never were active stand with zeros."""
-        counts, *sums = self.per_word
-        means = [(total / counts.clamp(min=1)).tolist() for total in sums]
+        counts, strengths, said = self.before
+        counts_after, _, says = self.after
+        means = [
+            (total / count.clamp(min=1)).tolist()
+            for total, count in ((strengths, counts), (said, counts), (says, counts_after))
+        ]
         words = [
-            WordEffect(name=name, decisions=int(count), mean_strength=strength, mean_contribution=said)
-            for name, count, strength, said in zip(names, counts.tolist(), *means, strict=True)
+            WordEffect(
+                name=name,
+                decisions=int(count),
+                mean_strength=strength,
+                mean_contribution=before,
+                mean_contribution_after=after,
+            )
+            for name, count, strength, before, after in zip(names, counts.tolist(), *means, strict=True)
         ]
         return Effect(
             data=data,

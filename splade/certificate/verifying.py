@@ -1,6 +1,6 @@
 """Every claim of a certificate, checked again from the edited model's folder and the data alone.
 
-The original is not needed: opening the removed dimensions of the edited model gives it back, which hashes prove.
+The original is not needed: undoing in the edited model what the certificate lists gives it back, which hashes prove.
 """
 
 import math
@@ -16,9 +16,11 @@ from torch import Tensor
 from splade.certificate.document import Certificate, Construction, Effect
 from splade.certificate.effect import NamedTexts, measure_effect
 from splade.certificate.fingerprints import hash_closed, hash_files, hash_input_embedding, hash_others
-from splade.intervene import Lexicon, find_words, with_closed
+from splade.certificate.restoring import UNSEEN_SLACK, comparable_original, original_of, rows_of
+from splade.intervene import Lexicon, find_words
 from splade.models.lexical_sae import LexicalSAE
 from splade.models.persistence import from_pretrained
+from splade.models.word_views import document_table, multi_piece_words
 from splade.progress import OnStep, silent
 
 EXTREME_LOGITS = (-math.inf, -1e30, -1.0, 0.0, 1.0, 1e30, math.inf, math.nan)
@@ -106,13 +108,40 @@ def _construction(model: LexicalSAE, claimed: Construction) -> Iterator[Check]:
         i for i, strengths in zip(removed, _at_extremes(model)[:, removed].T, strict=True) if not _is_zero(strengths)
     ]
     yield Check("they are bitwise zero at every logit", not left, ", ".join(model.dimensions.names(left)))
+    if claimed.added:
+        known = multi_piece_words(model)
+        yield Check("the added words are its last ones", known[-len(claimed.added) :] == claimed.added)
+    if claimed.changed:
+        yield from _changed(model, claimed)
+    original = original_of(model, claimed)
     hashes = {
         "the input embedding is unchanged": (hash_input_embedding(model), claimed.input_embedding_sha256),
-        "every other tensor is unchanged": (hash_others(model), claimed.other_tensors_sha256),
-        "no other dimension was closed": (hash_closed(_reopened(model, claimed)), claimed.closed_before_sha256),
+        "every other tensor is unchanged": (hash_others(original), claimed.other_tensors_sha256),
+        "no other dimension was closed": (hash_closed(original), claimed.closed_before_sha256),
     }
     for claim, (found, expected) in hashes.items():
         yield Check(claim, found == expected, "" if found == expected else f"SHA-256 {found[:12]}…")
+
+
+def _changed(model: LexicalSAE, claimed: Construction) -> Iterator[Check]:
+    """Whether the table has the rows given, and context knows them by their size; and what they were before."""
+    table = document_table(model).word_vectors
+    known = tuple(row for row in claimed.changed if row.id < len(table) and model.dimensions[row.id].name == row.name)
+    odd = [row.name for row in claimed.changed if row not in known]
+    after, ids = rows_of(known, "after", table), [row.id for row in known]
+    holds = (table[ids] == after).all(-1) & (model.gate.closed[ids] == (after == 0).all(-1))
+    if model.context is not None:
+        holds &= model.context.size[ids] == after.abs().amax(-1)
+    odd += [row.name for row, is_right in zip(known, holds.tolist(), strict=True) if not is_right]
+    yield Check("the changed words have the weights given", not odd, ", ".join(odd))
+    if not claimed.added:
+        return
+    original = comparable_original(model, claimed)
+    added = [row for row in known if row.name in claimed.added]
+    before = document_table(original).word_vectors[[row.id for row in added]]
+    close = torch.isclose(before, rows_of(tuple(added), "before", table).view_as(before), rtol=0, atol=UNSEEN_SLACK)
+    wrong = [row.name for row, is_right in zip(added, close.all(-1).tolist(), strict=True) if not is_right]
+    yield Check("the original reads the added words as given", not wrong, ", ".join(wrong))
 
 
 def _lexicon(model: LexicalSAE, lexicon: Lexicon, claimed: Construction) -> Check:
@@ -142,13 +171,6 @@ def _is_zero(strengths: Float[Tensor, " N"]) -> bool:
     return not bool(strengths.contiguous().view(torch.uint8).any())
 
 
-def _reopened(model: LexicalSAE, claimed: Construction) -> LexicalSAE:
-    """The model before the removal."""
-    closed = model.gate.closed.clone()
-    closed[[i for i in claimed.opened_before if i < len(closed)]] = False
-    return with_closed(model, closed)
-
-
 def _effect(
     model: LexicalSAE, construction: Construction, claimed: Effect, data: NamedTexts, batch_size: int, on_step: OnStep
 ) -> Iterator[Check]:
@@ -165,9 +187,9 @@ def _effect(
     if odd:
         return
     found = measure_effect(
-        _reopened(model, construction),
+        comparable_original(model, construction),
         model,
-        construction.opened_before,
+        construction.touched,
         data,
         head=claimed.head,
         batch_size=batch_size,

@@ -98,6 +98,18 @@ def collect(
     return count
 
 
+def opened_to_corpus(model: LexicalSAE, texts: Iterable[Any]) -> tuple[LexicalSAE, Iterable[Any]]:
+    """The model with a dimension for every literal word of the texts, and the texts, which a generator gives once.
+
+    For views that keep something per dimension; other models read words from logits and know all of theirs.
+    """
+    if model.literal is None or isinstance(texts, str | bytes | dict):
+        return model, texts
+    texts = list(texts)
+    strings = [text for text in texts if isinstance(text, str)]
+    return model.opened_to(tokenise(model.tokenizer, strings, model.max_length).ids), texts
+
+
 def read_corpus(
     model: LexicalSAE,
     texts: Iterable[Any],

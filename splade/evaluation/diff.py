@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from splade.evaluation.collect import opened_to_corpus
 from splade.evaluation.flips import Flip, FlipCollector
 from splade.evaluation.lexicon import PieceSum, strongest_first
 from splade.evaluation.moments import Means, Moments
@@ -99,6 +100,8 @@ def diff_models(
     `labels` go by name, or by place in the first model. A change is never clear with fewer than `min_count` active
     texts. Lists name whole words and sum the rest; with `all_tokens` they name word pieces and symbols too.
     """
+    before, texts = opened_to_corpus(before, texts)
+    after, texts = opened_to_corpus(after, texts)
     pair = ModelPair(before, after, all_tokens=all_tokens)
     words, flips = _ChangeCollector(pair), FlipCollector(pair, top, max_flips)
     for batch in pair.read(texts, labels, batch_size, on_step):

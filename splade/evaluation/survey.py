@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from splade.evaluation.atlas import RegionAtlas, region_atlas
-from splade.evaluation.collect import Collector, collect
+from splade.evaluation.collect import Collector, collect, opened_to_corpus
 from splade.evaluation.lexicon import Lexicon, LexiconCollector
 from splade.evaluation.regions import RegionSampler
 from splade.evaluation.weff import WeightCollector, WeightSummary, WordWeight
@@ -48,6 +48,7 @@ def survey(
     Example: `survey(model, texts).lexicon.classes[0].speaks_for[0].name`
     """
     names = labels_of(model)
+    model, texts = opened_to_corpus(model, texts)
     shape = len(names), len(model.dimensions)
     words, weights = LexiconCollector(*shape), WeightCollector(*shape)
     head = model.head(CLASSIFY)

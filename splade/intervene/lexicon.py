@@ -21,7 +21,8 @@ from pydantic_core import ErrorDetails
 
 from splade.files import read_written
 from splade.intervene.suppression import Suppression, suppress_token_globally
-from splade.intervene.words import find_words, same_word
+from splade.intervene.word_table import carried_along
+from splade.intervene.words import find_words, opened_to_words, same_word, suppressed_mask
 from splade.models.lexical_sae import LexicalSAE
 from splade.models.persistence import from_pretrained, require_saveable, save_pretrained
 from splade.part import PartConfig
@@ -87,7 +88,7 @@ def apply_lexicon(model: LexicalSAE, lexicon: Lexicon) -> Suppression:
     """Close the forbidden words in the model's gate, for good; what cannot be done is refused before anything is."""
     if not lexicon.forbid:
         raise ValueError("the lexicon forbids no word; list at least one under 'forbid'")
-    _refuse_conflicts(model, lexicon)
+    refuse_conflicts(model, lexicon)
     return suppress_token_globally(model, lexicon.forbid)
 
 
@@ -102,21 +103,28 @@ def edit_saved_model(folder: str | Path, lexicon: Lexicon, out: str | Path) -> S
 
     Example: `edit_saved_model("results/quickstart/model", Lexicon(forbid=("muslim",)), "results/edited")`
     """
-    if require_saveable(out) == Path(folder).expanduser().resolve():
-        raise ValueError(f"{out} is the model to be edited; save to another folder, so that there is a way back")
+    require_other_folder(folder, out)
     model, earlier = from_pretrained(folder), attached_lexicon(folder)
     whole = lexicon if earlier is None else earlier.joined(lexicon)
     done = apply_lexicon(model, whole)
     if not done.newly_closed:
         raise ValueError(f"every forbidden word is closed in {folder} already; there is nothing to remove")
-    save_pretrained(model, out, attached={LEXICON_FILE: whole.to_yaml()})
+    save_pretrained(model, out, attached={LEXICON_FILE: whole.to_yaml(), **carried_along(folder)})
     return done
 
 
-def _refuse_conflicts(model: LexicalSAE, lexicon: Lexicon) -> None:
-    forbidden = find_words(model, lexicon.forbid)
+def require_other_folder(folder: str | Path, out: str | Path) -> None:
+    """An error if a model would be saved over the one that it was made of, or where none can be saved."""
+    if require_saveable(out) == Path(folder).expanduser().resolve():
+        raise ValueError(f"{out} is the model to be edited; save to another folder, so that there is a way back")
+
+
+def refuse_conflicts(model: LexicalSAE, lexicon: Lexicon) -> None:
+    """An error if a word that the lexicon keeps would be closed by one that it forbids, or is closed already."""
+    model = opened_to_words(model, (*lexicon.forbid, *lexicon.keep))
+    forbidden, suppressed = find_words(model, lexicon.forbid), suppressed_mask(model)
     for kept in find_words(model, lexicon.keep) if lexicon.keep else ():
-        if bool(model.gate.closed[list(kept.dimensions)].all()):
+        if bool(suppressed[list(kept.dimensions)].all()):
             raise ValueError(f"the lexicon keeps {kept.word!r}, but this model has it closed already")
         for word in forbidden:
             if common := sorted(set(word.dimensions) & set(kept.dimensions)):

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from splade.intervene.words import FoundWord, Words, find_words
+from splade.intervene.words import FoundWord, Words, find_words, listed, opened_to_words
 from splade.models.layers.screening import Screen
 from splade.models.lexical_sae import LexicalSAE
 
@@ -25,8 +25,10 @@ class SuppressedModel(LexicalSAE):
     removed: tuple[FoundWord, ...]
 
     def __init__(self, model: LexicalSAE, words: Words) -> None:
-        removed = find_words(model, words)
-        _share(self, model, model.gate.closed | _mask(model, removed))
+        asked = listed(words)
+        opened = opened_to_words(model, asked)
+        removed = find_words(opened, asked)
+        _share(self, opened, opened.gate.closed | _mask(opened, removed))
         # Not as attributes of a module: the original would become a part of the view, and be saved with it.
         self.__dict__.update(original=model, removed=removed)
 
@@ -46,8 +48,10 @@ class Suppression:
     words: tuple[FoundWord, ...]
     newly_closed: tuple[int, ...]
     """Dimensions that were open before; the others of the words were closed already."""
+    _original: LexicalSAE = field(repr=False)
+    """The model without words that were added to be closed."""
     _before: Bool[Tensor, " V"] = field(repr=False)
-    _after: Bool[Tensor, " V"] = field(repr=False)
+    _after: Bool[Tensor, " W"] = field(repr=False)
 
     @torch.no_grad()
     def undo(self) -> None:
@@ -59,19 +63,27 @@ class Suppression:
                 f"the removal of {names} cannot be undone now, because other words were closed or opened since: "
                 "undo later removals first, and each one once"
             )
-        closed.copy_(self._before)
+        self.model.adopt(self._original)
+        self.model.gate.closed.copy_(self._before)
 
 
 def suppress_token_globally(model: LexicalSAE, words: Words) -> Suppression:
     """Close words in the model itself, for every text and for good: saving keeps it, top-k and sense slots obey it.
 
+    A model with literal words gets a dimension, closed, for each form of a word that it never met: else the word would
+    have one again as soon as a text with it is read.
+
     Example: `suppress_token_globally(model, "muslim").undo()` leaves the model as it was, bitwise.
     """
-    found = find_words(model, words)
-    before, mask = model.gate.closed.clone(), _mask(model, found)
+    asked = listed(words)
+    opened = opened_to_words(model, asked)
+    found = find_words(opened, asked)
+    original, before = copy.copy(model), model.gate.closed.clone()
+    model.adopt(opened)
+    mask = _mask(model, found)
+    newly = (mask & ~model.gate.closed).nonzero().flatten().tolist()
     model.gate.close(mask)
-    newly = (mask & ~before).nonzero().flatten().tolist()
-    return Suppression(model, found, tuple(newly), before, model.gate.closed.clone())
+    return Suppression(model, found, tuple(newly), original, before, model.gate.closed.clone())
 
 
 def _mask(model: LexicalSAE, words: tuple[FoundWord, ...]) -> Bool[Tensor, " V"]:

@@ -3,7 +3,11 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import torch
+from jaxtyping import Bool
+
 from splade.models.lexical_sae import LexicalSAE
+from splade.models.word_views import document_table
 
 Words = str | int | Iterable[str | int]
 """One word or several: a string is looked up through the tokenizer, a number is a token id or a dimension."""
@@ -18,15 +22,42 @@ class FoundWord:
     """Case variants, the regular plural or singular, and all sense slots included."""
 
 
+def listed(words: Words) -> list[str | int]:
+    """One word or several as a list, whatever they came in."""
+    return [words] if isinstance(words, str | int) else list(words)
+
+
+def opened_to_words(model: LexicalSAE, words: Words) -> LexicalSAE:
+    """The model or, with literal words, a view in which words that it never met have dimensions by their spelling.
+
+    The other forms of each word get one too: what is closed under the name of a word stays closed in all its forms.
+
+    Example: `opened_to_words(model, "zyzzyva").dimensions.find("zyzzyvas")`
+    """
+    split_forms = model.dimensions.vocabulary.split_forms
+    if model.literal is None:
+        return model
+    return model.opened_to([way for word in listed(words) if isinstance(word, str) for way in split_forms(word)])
+
+
+def suppressed_mask(model: LexicalSAE) -> Bool[torch.Tensor, " V"]:
+    """Dimensions that were closed by somebody; literal words that are closed because they have no weight are not."""
+    if model.literal is None:
+        return model.gate.closed
+    return model.gate.closed & (document_table(model).word_vectors != 0).any(-1)
+
+
 def find_words(model: LexicalSAE, words: Words) -> tuple[FoundWord, ...]:
     """The dimensions of each word; words that have none, and words given twice, are refused together in one message.
+
+    Words that a model with literal words never met have dimensions in `opened_to_words(model, words)`.
 
     A word stands for its case variants and its regular plural or singular as well. The exact name of a dimension that
     is no whole word (`##ing`, `bank@sense1`) and a number stand for that dimension alone, with its sense slots if any.
 
     Example: `find_words(model, ["film", "bank@sense1"])`
     """
-    asked = [words] if isinstance(words, str | int) else list(words)
+    asked = listed(words)
     if not asked:
         raise ValueError("there is no word to look for; name at least one")
     found: list[FoundWord] = []

@@ -21,6 +21,8 @@ from splade.models.table_head import TableHead
 from splade.part import PartConfig
 from splade.precision import full_precision, refuse_half_precision
 
+CLASSIFY, TAG = "classify", "tag"
+"""Names of the heads that decide on documents, and on positions."""
 UNDECIDED = 0.5
 """Greatest root mean square of class-centred logits that a head may start with."""
 

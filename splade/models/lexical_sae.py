@@ -7,7 +7,6 @@ give the same answer:
 - `encode_document` pools logits before the gate where the parts allow it; `classify_document` reads it.
 """
 
-import copy
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +21,7 @@ from splade.circuits.sparse_code import SparseCode
 from splade.data.batches import tokenise
 from splade.models.backbone import Backbone, load_backbone
 from splade.models.config import ModelConfig
-from splade.models.heads import Head
+from splade.models.heads import CLASSIFY, TAG, Head
 from splade.models.layers.activation import Gate, GateOutput
 from splade.models.layers.cut_words import NOBODY, frequent_cut_words
 from splade.models.layers.literal_words import multi_piece_words
@@ -31,11 +30,10 @@ from splade.models.layers.screening import Candidates, Screen
 from splade.models.literal_reading import read_words, sparse_code
 from splade.models.projection import Projection
 from splade.models.table_head import TableHead
+from splade.models.word_views import with_words
 from splade.precision import full_precision
 from splade.types import TokenIds, TokenMask
-from splade.vocab import Dimension, DimensionTable, Vocabulary
-
-CLASSIFY, TAG = "classify", "tag"
+from splade.vocab import DimensionTable, Vocabulary
 
 EncoderStates = Float[Tensor, "B L E"]
 
@@ -188,33 +186,17 @@ class LexicalSAE(nn.Module):
         parted = self.literal or self.neighbourhood
         return input_ids if parted is None else parted.own_words(input_ids)
 
-    @torch.no_grad()
     def opened_to(self, texts: Iterable[Sequence[int]]) -> "LexicalSAE":
         """This model, or where tokenised texts have words that it never met, a view in which they have dimensions.
 
-        For literal words. Every weight is shared; new words come after the others, and their rows from their spelling.
+        For literal words (`word_views`). Every weight is shared; new words come after the others, and their rows from
+        their spelling.
         """
-        if self.literal is None:
-            return self
-        new = self.literal.new_words(texts)
-        if not new:
-            return self
-        literal = self.literal.extended(new)
-        embeddings = literal.added_embeddings(self.backbone.input_embeddings())[-len(new) :]
-        heads = {name: head.with_more(head.rows_of_unseen(embeddings)) for name, head in _tables(self.heads)}
-        # Which of them have weight is what the table of the model says, not one that leaves out a fold.
-        largest = heads[CLASSIFY].word_vectors[-len(new) :].abs().amax(-1)
-        view = copy.copy(self)
-        view._modules = {
-            **self._modules,
-            "literal": literal,
-            "heads": nn.ModuleDict(heads),
-            "gate": _longer(self.gate, closed=largest == 0),
-            "context": self.context and _longer(self.context, size=largest),
-        }
-        words = [Dimension(word, "word") for word in new]
-        view.dimensions = DimensionTable(self.dimensions.vocabulary, [*self.dimensions.appended, *words])
-        return view
+        return self if self.literal is None else with_words(self, self.literal.new_words(texts))
+
+    def adopt(self, view: "LexicalSAE") -> None:
+        """Become what a view of this model is: its parts, dimensions and settings, until another is adopted."""
+        self._modules, self.dimensions, self.config = view._modules, view.dimensions, view.config
 
     def encoder_parameters(self) -> Iterator[nn.Parameter]:
         """What makes the encoder's states: the backbone, and the vectors of shapes where it is told them."""
@@ -574,20 +556,6 @@ def _build_heads(config: ModelConfig, size: int, labels: Mapping[str, Sequence[s
     if not config.shared_head:
         return {name: config.head.build(size, len(own)) for name, own in labels.items()}
     return dict.fromkeys(labels, config.head.build(size, len(next(iter(labels.values())))))
-
-
-def _tables(heads: nn.ModuleDict) -> Iterator[tuple[str, TableHead]]:
-    """The heads of a model with literal words, by name."""
-    for name, head in heads.items():
-        assert isinstance(head, TableHead)
-        yield name, head
-
-
-def _longer(part: nn.Module, **more: Tensor) -> nn.Module:
-    """The same part with longer buffers, for a view of a model."""
-    view = copy.copy(part)
-    view._buffers = {**part._buffers, **{name: torch.cat([part.get_buffer(name), new]) for name, new in more.items()}}
-    return view
 
 
 def _with_multi_piece_words(config: ModelConfig, backbone: Backbone, texts: Sequence[str]) -> ModelConfig:

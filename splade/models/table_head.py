@@ -55,9 +55,12 @@ class TableHead(nn.Module):
 
     def with_more(self, rows: Float[Tensor, "U C"]) -> "TableHead":
         """The same table with rows below it, for a view of a model."""
+        return self.with_rows(torch.cat([self.word_vectors, rows]))
+
+    def with_rows(self, rows: Float[Tensor, "W C"]) -> "TableHead":
+        """The same head with another table, for a view of a model."""
         view = copy.copy(self)
-        longer = nn.Parameter(torch.cat([self.word_vectors, rows]), requires_grad=False)
-        view._parameters = {**self._parameters, "word_vectors": longer}
+        view._parameters = {**self._parameters, "word_vectors": nn.Parameter(rows, requires_grad=False)}
         return view
 
     def start_from(self, embeddings: Float[Tensor, "V D"]) -> None:

@@ -8,6 +8,7 @@
 5. With several seeds, what was measured of their models is averaged too.
 """
 
+import json
 import time
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 from splade.config.schema import ExperimentConfig
 from splade.data import TextDataset
 from splade.device import resolve_device, set_seed
+from splade.intervene import FREQUENCIES_FILE
 from splade.models.lexical_sae import CLASSIFY, LexicalSAE
 from splade.models.persistence import save_pretrained
 from splade.pipelines.evaluating import evaluate_runs
@@ -26,6 +28,7 @@ from splade.pipelines.scoring import Scores, require_same_rows, score, write_dec
 from splade.runs import Watchers, fit, run_seeds, seed_folders
 from splade.training.run_folder import EVALUATION, NAMES, RESULTS, RunFolder
 from splade.training.stopping import EpochScores
+from splade.training.word_table import document_frequencies
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,7 @@ def run_experiment(
     def run_seed(seed: int, folder: RunFolder) -> dict[str, Any]:
         _require_data_of_finished(config)
         run = setup_and_train(config, device, watchers, seed=seed, folder=folder)
-        save_pretrained(run.model, folder.model)
+        save_pretrained(run.model, folder.model, attached=_frequencies(run.model, run.dataset))
         write_decisions(folder.path, run.dataset.test, run.scores)
         # Those of before would be of a model which is gone.
         for name in (EVALUATION, NAMES, SAE_RESULTS):
@@ -78,6 +81,14 @@ def run_experiment(
         evaluate_runs(config, device, watchers)
         name_runs(config, device, watchers)
     return with_measurements(config, results)
+
+
+def _frequencies(model: LexicalSAE, dataset: TextDataset) -> dict[str, str]:
+    """What a model with literal words keeps of its training texts: in how many of them each word stands."""
+    if model.literal is None:
+        return {}
+    counts = document_frequencies(model, documents(model, dataset.train).texts)
+    return {FREQUENCIES_FILE: json.dumps(counts, ensure_ascii=False, indent=0) + "\n"}
 
 
 def _require_data_of_finished(config: ExperimentConfig) -> None:

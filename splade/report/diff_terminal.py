@@ -36,6 +36,19 @@ def diff_view(diff: Data) -> Group:
     return Group(*parts)
 
 
+def flips_view(diff: Data) -> Group:
+    """The texts that get another label, and how many; for an edit, whose words are known already."""
+    total = Text(f"{diff['flipped']} of {diff['texts']} texts get another label", style="bold")
+    if diff["flipped"] > len(diff["flips"]):
+        total.append(f"; the {len(diff['flips'])} with the greatest change:")
+    table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
+    for flip in diff["flips"]:
+        words = ", ".join(shown(word["name"]) for word in flip["words"][:3] if word["difference"] > 0)
+        labels = Text(f"{shown(flip['before'])} → {shown(flip['after'])}", style="bold")
+        table.add_row(labels, Text(shown(flip["text"])), Text(words, style="dim"))
+    return Group(total, table) if diff["flips"] else Group(total)
+
+
 def _change_table(own: Data, width: int) -> Table:
     title = f"{shown(own['label'])}: {own['texts']} texts"
     table = Table(title=Text(title, style="bold"), title_justify="left", box=None, padding=(0, 2, 0, 0))

@@ -11,6 +11,9 @@ from splade.report.printable import shown
 from splade.report.terminal import figures_table
 
 Data = Mapping[str, Any]
+MOST_CHANGES = 40
+"""Words that a terminal lists; files have all of them."""
+MOST_CLASSES = 3
 
 
 def removal_table(words: Mapping[str, Sequence[str]], closed_already: Sequence[str]) -> Group:
@@ -22,14 +25,38 @@ def removal_table(words: Mapping[str, Sequence[str]], closed_already: Sequence[s
     return Group(*parts)
 
 
+def weights_table(changes: Sequence[Data], labels: Sequence[str]) -> Table:
+    """Words with their weights before and after, for each class that they changed for."""
+    table = Table("word", "class", title=Text("Weights", style="bold"), title_justify="left", box=None)
+    for column in ("before", "after"):
+        table.add_column(column, justify="right")
+    for change in changes[:MOST_CHANGES]:
+        moved = zip(labels, change["before"], change["after"], strict=True)
+        # Where one class was set, the others moved a little to make room: the greatest changes tell.
+        ordered = sorted(moved, key=lambda cell: -abs(cell[2] - cell[1]))[:MOST_CLASSES]
+        for number, (label, before, after) in enumerate(ordered):
+            name = "" if number else shown(change["word"])
+            table.add_row(Text(name), Text(shown(label)), f"{before:+.3f}", f"{after:+.3f}")
+    if len(changes) > MOST_CHANGES:
+        table.caption = f"and {len(changes) - MOST_CHANGES} more words"
+    return table
+
+
 def certificate_view(certificate: Data) -> Group:
     """The levels that a certificate holds."""
-    removed = certificate["construction"]["removed"]
-    names = ", ".join(shown(dimension["name"]) for dimension in removed)
+    construction = certificate["construction"]
+    claims = {
+        "removed": "strength bitwise zero for every text",
+        "changed": "weights as given, the old ones in the certificate",
+    }
     rows = [
-        ("removed", names, "strength bitwise zero for every text"),
-        ("unchanged", "everything else", "input embedding included, by SHA-256"),
+        (kind, _names([dimension["name"] for dimension in construction[kind]]), claim)
+        for kind, claim in claims.items()
+        if construction.get(kind)
     ]
+    if construction.get("added"):
+        rows.append(("added", _names(construction["added"]), "dimensions for words that the original never met"))
+    rows.append(("unchanged", "everything else", "input embedding included, by SHA-256"))
     parts: list[RenderableType] = [figures_table("Level 1: by construction", rows)]
     if "effect" in certificate:
         parts += [figures_table(*_effect_figures(certificate["effect"])), _words_table(certificate["effect"]["words"])]
@@ -37,6 +64,11 @@ def certificate_view(certificate: Data) -> Group:
         parts.append(figures_table(*_leakage_figures(certificate["leakage"])))
     parts.append(Text(certificate["not_claimed"], style="dim"))
     return Group(*parts)
+
+
+def _names(names: Sequence[str]) -> str:
+    more = len(names) - MOST_CHANGES
+    return shown(", ".join(names[:MOST_CHANGES])) + (f" and {more} more" if more > 0 else "")
 
 
 def checks_table(checks: Sequence[Data]) -> Table:
@@ -51,7 +83,7 @@ def checks_table(checks: Sequence[Data]) -> Table:
 def _effect_figures(effect: Data) -> tuple[str, list[tuple[str, str, str]]]:
     total = effect["decisions"]
     rows = [
-        ("touched", f"{effect['touched']} of {total}", "decisions in which a removed word was active"),
+        ("touched", f"{effect['touched']} of {total}", "decisions in which one of these words is active"),
         ("flipped", str(effect["flipped"]), "decisions that are another label now"),
         ("hidden units switched", str(effect["region_changed"]), "contributions need not predict the effect there"),
         ("mean effect", f"{effect['mean_effect']:.3f}", f"at most {effect['largest_effect']:.3f}, class-centred logit"),
@@ -76,9 +108,10 @@ def _leakage_figures(leakage: Data) -> tuple[str, list[tuple[str, str, str]]]:
 
 def _words_table(words: Sequence[Data]) -> Table:
     table = Table("word", box=None, padding=(0, 2, 0, 0))
-    for column in ("decisions", "strength", "contribution"):
+    for column in ("decisions", "strength", "contribution", "after"):
         table.add_column(column, justify="right")
     for word in words:
-        figures = (f"{word['mean_strength']:.2f}", f"{word['mean_contribution']:+.3f}")
+        after = word.get("mean_contribution_after", 0.0)
+        figures = (f"{word['mean_strength']:.2f}", f"{word['mean_contribution']:+.3f}", f"{after:+.3f}")
         table.add_row(Text(shown(word["name"])), str(word["decisions"]), *figures)
     return table

@@ -30,6 +30,9 @@ def lexicon(
     data: Named = None,
     label: Annotated[str | None, typer.Option("--class", help="Show this class only.")] = None,
     word: Annotated[str | None, typer.Option(help="Show the page of this word instead.")] = None,
+    table: Annotated[
+        Path | None, typer.Option(help="Write the weights of all words to this new CSV file instead; no texts needed.")
+    ] = None,
     top: Annotated[int, typer.Option(help="How many words (with --word: texts) to show.", min=1)] = 20,
     text_column: TextColumn = None,
     label_column: LabelColumn = None,
@@ -41,19 +44,33 @@ def lexicon(
     """Show which words speak for and against each class over a corpus, or all about one word.
 
     Example: lexical-sae lexicon results/quickstart/model --data movie_snippets --word boring
+
+    A model with literal words is a table, which a spreadsheet can open and `lexical-sae edit` reads back:
+
+    lexical-sae lexicon results/quickstart/model --table words.csv
     """
-    from splade.evaluation.collect import collect
+    if table is not None:
+        if file is not None or data is not None or word is not None or label is not None:
+            raise ValueError("--table writes the weights of all words; leave out --file, --data, --word and --class")
+        _write_table(model, table)
+        return
+    from splade.evaluation.collect import collect, opened_to_corpus
     from splade.evaluation.features import FeatureCollector
     from splade.evaluation.survey import survey
     from splade.inference.labels import label_index, labels_of
+    from splade.intervene import opened_to_words
     from splade.models.persistence import from_pretrained
     from splade.report.lexicon_terminal import feature_panel, survey_view
 
     loaded = from_pretrained(model)
     names = labels_of(loaded)
     chosen = None if label is None else [names[label_index(names, label, "class")]]
-    pages = [FeatureCollector(loaded, i, top) for i in loaded.dimensions.find(word)] if word is not None else []
+    if word is not None:
+        loaded = opened_to_words(loaded, word)
+    asked = () if word is None else loaded.dimensions.find(word)
     corpus = load_corpus(loaded, file, data, Columns(text_column, label_column, labelled, skip_bad_rows))
+    loaded, _ = opened_to_corpus(loaded, corpus.texts)
+    pages = [FeatureCollector(loaded, i, top) for i in asked]
     with progress_beside() as bars:
         if pages:
             collect(loaded, corpus.texts, pages, corpus.labels, on_step=bars)
@@ -70,6 +87,21 @@ def lexicon(
             console.print(feature_panel(page))
     else:
         console.print(survey_view(found, chosen))
+
+
+def _write_table(model: Path, target: Path) -> None:
+    from splade.intervene import attached_frequencies, model_table, write_word_table
+    from splade.models.persistence import from_pretrained
+
+    found = model_table(from_pretrained(model), attached_frequencies(model))
+    write_word_table(found, target)
+    console.print(
+        f"{len(found.rows)} words written to {target}; change weights or mark words under 'suppress', then: "
+        f"lexical-sae edit {model} {target} --out EDITED",
+        soft_wrap=True,
+        highlight=False,
+        markup=False,
+    )
 
 
 def diff(

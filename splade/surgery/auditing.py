@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float
 from numpy import ndarray
 
 from splade.data import TextSplit
+from splade.evaluation.collect import opened_to_corpus
 from splade.evaluation.intervals import Interval
 from splade.fairness import (
     Decisions,
@@ -76,6 +77,7 @@ def evaluate_bias(
     Example: `evaluate_bias(model, dataset.test, positive=[1]).worst_fpr_gap`
     """
     groups = groups_of(split)
+    model, _ = opened_to_corpus(model, split.texts)
     codes = read_texts(model, split.texts, positive, batch_size, on_step).codes
     answers = decider(model, positive)(EditedCodes.untouched(codes))
     return audit(decisions_on(answers, is_positive(split.labels, positive)), groups)

@@ -14,9 +14,10 @@ from typing import Any
 from splade.config.surgery_plan import SurgeryPlan
 from splade.data import TextDataset, TextSplit
 from splade.data.lots import rows_by_lot
+from splade.evaluation.collect import opened_to_corpus
 from splade.evaluation.lexicon import NameOf
 from splade.inference.labels import label_index, labels_of
-from splade.intervene import find_words
+from splade.intervene import find_words, opened_to_words
 from splade.models.lexical_sae import LexicalSAE
 from splade.progress import OnStep, silent
 from splade.surgery.auditing import groups_of, is_positive
@@ -76,6 +77,8 @@ def study_removal(
     known = [(groups_of(split), concept_of(split, plan.concept)) for split in marked]
     truths = [is_positive(_model_labels(model, dataset, split), positive) for split in roles]
     truths += [is_positive(other.split.labels, other.positive) for other in others]
+    model, _ = opened_to_corpus(model, [text for split in marked for text in split.texts])
+    model = opened_to_words(model, (*plan.words, *plan.swaps, *plan.swaps.values()))
     train, validation, test, *elsewhere = (
         StudySplit(split, read_texts(model, split.texts, positive, on_step=on_step), truth, *facts)
         for split, truth, facts in zip(marked, truths, known, strict=True)

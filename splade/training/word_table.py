@@ -23,7 +23,7 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp
 from torch import Tensor
 
-from splade.data.batches import length_buckets
+from splade.data.batches import TokenisedTexts, length_buckets
 from splade.models.layers.cut_words import NOBODY
 from splade.models.layers.literal_words import occurrences
 from splade.models.lexical_sae import LexicalSAE
@@ -164,6 +164,21 @@ def default_activations(model: LexicalSAE, documents: Documents) -> scipy.sparse
     entries = (np.concatenate(values), (np.concatenate(rows), np.concatenate(words)))
     # Entries of one word of one text are summed.
     return scipy.sparse.csr_matrix(entries, shape=size, dtype=np.float64)
+
+
+@torch.no_grad()
+def document_frequencies(model: LexicalSAE, texts: TokenisedTexts) -> dict[str, int]:
+    """In how many texts each literal word stands, by name; words that stand in none are left out."""
+    counts = torch.zeros(len(model.dimensions), dtype=torch.long)
+    device = model.gate.closed.device
+    for some in length_buckets(texts, 256):
+        batch = texts.batch(some)
+        words = model.own_words(batch.input_ids.to(device)).cpu()
+        rows, _, found = occurrences(words.masked_fill(~batch.attention_mask.bool(), NOBODY))
+        pairs = (rows * len(counts) + found).unique()
+        counts += torch.bincount(pairs % len(counts), minlength=len(counts))
+    specials = ~model.dimensions.feature_mask
+    return {model.dimensions[i].name: int(counts[i]) for i in (counts * ~specials).nonzero().flatten().tolist()}
 
 
 class TableFitter:
