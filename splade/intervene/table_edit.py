@@ -159,7 +159,7 @@ def _asked_for(
     """The rows that are to be other than they are, and the words to suppress that are not yet."""
     written, exact, suppressed = written_weights(model), centred_weights(model), suppressed_mask(model)
     changes: Changes = {}
-    forbidden: dict[str, WordRow] = {}
+    forbidden: dict[str | int, WordRow] = {}
     for dimension, row in places.items():
         is_suppressed = bool(suppressed[dimension])
         if row.suppress or row.weights is None:

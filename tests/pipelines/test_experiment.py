@@ -8,10 +8,12 @@ import torch
 
 from splade.config.load import build_config
 from splade.data import TextDataset, TextSplit
+from splade.intervene import attached_frequencies, model_table
 from splade.mechanistic.attribution import worst_gap
 from splade.models.config import ModelConfig
 from splade.models.lexical_sae import LexicalSAE
 from splade.pipelines import require_same_labels, run_experiment, score
+from splade.pipelines.inputs import load_data
 from splade.report.constraint import constraint_rows
 from splade.runs import Watchers
 from splade.training import run_folder
@@ -86,6 +88,17 @@ def test_a_run_names_the_words_that_its_training_texts_have_cut(settings, tmp_pa
     run_experiment(build_config({**settings, "output_dir": str(tmp_path / "run")}), device="cpu")
     model = LexicalSAE.from_pretrained(tmp_path / "run" / "model")
     assert set(model.config.neighbourhood.cut_words) == {"filming", "badly"}
+
+
+def test_a_model_with_literal_words_is_saved_with_the_training_texts_of_each_word(settings, tmp_path):
+    config = build_config({**settings, "recipe": "words", "output_dir": str(tmp_path / "run")})
+    run_experiment(config, device="cpu")
+    counts = attached_frequencies(tmp_path / "run" / "model")
+    train = load_data(config, 0).train.texts
+    assert counts["film"] == sum("film" in text.split() for text in train) > 0
+    rows = model_table(LexicalSAE.from_pretrained(tmp_path / "run" / "model"), counts).rows
+    assert any(row.texts for row in rows)
+    assert all(row.texts == counts.get(row.word) for row in rows)
 
 
 def test_an_interrupted_run_takes_and_draws_what_an_uninterrupted_one_does(settings, tmp_path, monkeypatch):

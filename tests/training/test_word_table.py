@@ -330,3 +330,18 @@ def test_context_learns_what_no_table_can_say():
     with torch.no_grad():
         table = (without.classify_document(ids, mask).logits.argmax(-1) == validation.labels).float().mean().item()
     assert best.accuracy > table + 0.15, (best.accuracy, table)
+
+
+def test_document_frequencies_count_texts_not_occurrences_and_split_words_whole():
+    model = literal_model()
+    texts = tokenise(model.tokenizer, ["good good film!", "a badly filmed film", "Good", ""], 32)
+    counts = word_table.document_frequencies(model, texts)
+    assert {word: counts[word] for word in ("good", "film", "badly", "filmed", "a")} == {
+        "good": 2,
+        "film": 2,
+        "badly": 1,
+        "filmed": 1,
+        "a": 1,
+    }
+    assert "bad" not in counts
+    assert not [word for word in counts if word.startswith("[")]
