@@ -2,7 +2,8 @@
 
 Context may reverse a word because of "not", which carries little weight itself. It may not weaken *great* because
 *boring* stands elsewhere in the text: that would count *boring* twice, under another word's name. So one word of a
-text, sampled by its contribution, is masked, and whatever materially changes at the other words is a loss.
+text, sampled by its contribution, is masked, and whatever materially changes at the other words is a loss, as a share
+of what the masked word contributed: the measure of `evaluation.context.independence`, for whatever words it meets.
 """
 
 import torch
@@ -19,11 +20,11 @@ from splade.training.tasks import ReadTokens
 
 
 class Independence:
-    """How much the contributions of the other words change, in logits per text, when one word is masked."""
+    """How much the other words' contributions change when one is masked, as a share of what that one contributed."""
 
     class Config(PartConfig):
         weight: PositiveFloat = 1.5
-        """How much a change of one logit counts."""
+        """How much it counts when the other words change by as much as the masked word contributed."""
         share: float = Field(default=0.125, gt=0, le=1)
         """Share of the texts of a step in which a word is masked; each costs one more pass of the encoder."""
 
@@ -43,7 +44,10 @@ class Independence:
 def change_of_others(
     model: LexicalSAE, input_ids: Int[Tensor, "B L"], mask: Bool[Tensor, "B L"], states: Float[Tensor, "B L E"]
 ) -> Scalar:
-    """Mask one word of each text wherever it stands; sum of |change| in the others' contributions, mean over texts."""
+    """Mask one word of each text wherever it stands: sum of |change| in the others' contributions / |what it carried|.
+
+    The ratio is of sums over texts, and 0 where no text has a word with weight.
+    """
     assert model.context is not None
     before = read_words(model, input_ids, mask, states)
     sizes = model.context.size[before.words]
@@ -53,8 +57,12 @@ def change_of_others(
     # The words are those of the text as it is; only the states come from the masked one.
     after = read_words(model, input_ids, mask, model.encoder_states(hidden, mask))
     is_other = before.words != masked_word[before.rows]
-    changes = (after.activations - before.activations).abs() * sizes * is_other
-    return changes.sum() / len(input_ids)
+    changes = ((after.activations - before.activations).abs() * sizes)[is_other].sum()
+    carried = (before.activations.detach() * sizes)[~is_other]
+    texts = before.rows[~is_other]
+    # A word that stands twice carries the sum of both.
+    carried = carried.new_zeros(len(input_ids)).index_add(0, texts, carried).abs().sum()
+    return changes / carried.clamp(min=1e-6)
 
 
 def _sampled_words(read: WordsRead, weights: Float[Tensor, " N"], texts: int) -> Int[Tensor, " B"]:
