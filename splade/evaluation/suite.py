@@ -30,6 +30,7 @@ from splade.evaluation.probe_loss import compute_probe_loss
 from splade.evaluation.removability import COUNTS, RemovabilityCollector
 from splade.evaluation.results_schema import EvaluationResults
 from splade.evaluation.scaling_metrics import AblationSparsityCollector, compute_downstream_loss
+from splade.evaluation.selective import SelectiveCollector
 from splade.evaluation.separation import SeparationCollector
 from splade.evaluation.stability import measure_stability
 from splade.evaluation.text_sample import TextSample, TextSampler
@@ -81,6 +82,7 @@ def evaluate(
     rankings = Rankings(head, seed)
     performance = PerformanceCollector(labels, model.max_length, seed)
     calibration = CalibrationCollector(seed)
+    selective = SelectiveCollector(model.calibration)
     frontier = FrontierCollector(head, seed=seed)
     verification = VerificationCollector(rankings, seed)
     completeness = CompletenessCollector(head, labels, settings.fractions, seed)
@@ -92,6 +94,7 @@ def evaluate(
     collectors: dict[str, Collector] = {
         "performance": performance,
         "calibration": calibration,
+        "selective": selective,
         "frontier": frontier,
         "verification": verification,
         "completeness": completeness,
@@ -139,6 +142,7 @@ def evaluate(
         layers=clock.time("layers", lambda: attribute_layers(model, through_layers, seed, on_step=on_step)),
         explainers=clock.time("explainers", lambda: _explainers(model, sample, settings, on_step)),
         seconds=clock.rounded(),
+        selective=selective.result(),
     )
 
 
