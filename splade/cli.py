@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 import splade
+from splade.scripts.calibrate import calibrate
 from splade.scripts.certify import certify
 from splade.scripts.console import console, errors_as_sentences, expand_home
 from splade.scripts.edit import edit
@@ -85,6 +86,7 @@ app.command()(baselines)
 app.command()(names)
 app.command()(lexicon)
 app.command()(diff)
+app.command()(calibrate)
 app.command()(evaluate)
 app.command()(faithfulness)
 app.command()(sae)

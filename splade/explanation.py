@@ -19,6 +19,9 @@ FORMAT = 2
 PIECE = "piece"
 """Kind of a dimension that is no whole word."""
 
+ABSTAIN = "abstain"
+"""The label of a text that the model does not decide on."""
+
 STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 Kind = TypeVar("Kind", bound="Explanation")
 
@@ -71,6 +74,18 @@ class SpanContribution:
 
 
 @dataclass(frozen=True)
+class InputWarning:
+    """Why the label of a text should not be relied on."""
+
+    __pydantic_config__: ClassVar = STRICT
+
+    kind: str
+    """A name for programs, such as unknown_words."""
+    message: str
+    """The same in a sentence."""
+
+
+@dataclass(frozen=True)
 class Pieces:
     """Active word pieces and symbols, summed instead of named: with them every total stays exact."""
 
@@ -113,8 +128,9 @@ class Explanation:
     text: str
     """As the model read it: characters that no tokenizer takes are replaced."""
     label: str
-    """The label decided on."""
+    """The label decided on; `abstain` where the model does not decide."""
     probability: float
+    """Of the most probable label."""
     words: tuple[WordContribution, ...]
     """Every active word, the strongest contribution first; word pieces and symbols too, unless `pieces` sums them."""
     bias: float
@@ -143,6 +159,27 @@ class Explanation:
     """Word pieces and symbols that are not in `words`; None where there are none."""
     all_tokens: bool = False
     """Whether views and JSON name word pieces and symbols one by one; by default they sum them."""
+    warnings: tuple[InputWarning, ...] = ()
+    """What is unusual about the text; nothing for ordinary ones."""
+    abstained: str | None = None
+    """Why the model does not decide, in a sentence; None where it does."""
+
+    @property
+    def most_probable(self) -> str:
+        """The label with the greatest probability, also where the model abstains."""
+        return self.label if self.abstained is None else max(self.probabilities, key=lambda pair: pair[1])[0]
+
+    @property
+    def confidence(self) -> str:
+        """The probability beside the label. Example: `93%`; `most probable: positive 61%` where the model abstains"""
+        share = f"{self.probability:.0%}"
+        return share if self.abstained is None else f"most probable: {self.most_probable} {share}"
+
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        """The sentences that views put above the words: why there is no decision, or what is unusual."""
+        messages = tuple(warning.message for warning in self.warnings)
+        return messages if self.abstained is None or self.abstained in messages else (self.abstained, *messages)
 
     def listed(self: Kind) -> Kind:
         """What views and JSON list: words by name, word pieces and symbols as one sum unless `all_tokens`."""
@@ -150,7 +187,7 @@ class Explanation:
         if self.all_tokens or not unnamed:
             return self
         named = tuple(word for word in self.words if word.kind != PIECE)
-        return replace(self, words=named, pieces=Pieces.of(unnamed, self.label))
+        return replace(self, words=named, pieces=Pieces.of(unnamed, self.most_probable))
 
     @property
     def region_changes(self) -> int | None:

@@ -18,7 +18,7 @@ from splade.circuits.core import SparseCircuitState
 from splade.data.batches import tokenise
 from splade.evaluation.names_sae import contributions_per_class
 from splade.inference.labels import label_index, labels_of
-from splade.inference.reading import read_batch
+from splade.inference.reading import read_with_states
 from splade.models.lexical_sae import LexicalSAE
 from splade.progress import OnStep, Step, silent
 
@@ -70,6 +70,8 @@ class ReadBatch(DecisionBatch):
     texts: tuple[str, ...]
     token_ids: tuple[list[int], ...]
     """Without padding."""
+    mean_states: Float[Tensor, "B E"] | None = None
+    """Mean encoder state of each; None for a model that decides without the encoder."""
 
 
 @runtime_checkable
@@ -150,9 +152,9 @@ def read_corpus(
 def _read(model: LexicalSAE, numbered: Sequence[tuple[int, str]], labels: Sequence[Any] | None) -> ReadBatch:
     rows, texts = (tuple(part) for part in zip(*numbered, strict=True))
     tokens = tokenise(model.tokenizer, texts, model.max_length)
-    state = read_batch(model, tokens.batch(range(len(texts))))
+    state, mean_states = read_with_states(model, tokens.batch(range(len(texts))))
     classes = state.logits.argmax(-1) if labels is None else _labels_of(rows, labels, labels_of(model))
-    return ReadBatch(rows, classes.to(state.logits.device), state, texts, tokens.ids)
+    return ReadBatch(rows, classes.to(state.logits.device), state, texts, tokens.ids, mean_states)
 
 
 def _labels_of(rows: Sequence[int], labels: Sequence[Any], names: Sequence[str]) -> Int[Tensor, " B"]:

@@ -15,6 +15,7 @@ from splade.evaluation.performance import Performance
 from splade.evaluation.probe_loss import ProbeResult
 from splade.evaluation.removability import RemovabilityResult
 from splade.evaluation.scaling_metrics import AblationSparsity, DownstreamLoss
+from splade.evaluation.selective import SelectiveResult
 from splade.evaluation.separation import SeparationResult
 from splade.evaluation.stability import StabilityResult
 from splade.evaluation.verification import Verification
@@ -52,6 +53,8 @@ class EvaluationResults:
     layers: LayerwiseResult
     seconds: dict[str, float]
     """Wall time of each part; `reading` is the pass that all collectors share."""
+    selective: SelectiveResult | None = None
+    """Accuracy by coverage, and warnings about unusual texts."""
     schema_version: int = SCHEMA_VERSION
 
     def as_dict(self) -> dict[str, Any]:

@@ -31,6 +31,7 @@ from splade.evaluation.probe_loss import compute_probe_loss
 from splade.evaluation.removability import COUNTS, RemovabilityCollector
 from splade.evaluation.results_schema import EvaluationResults
 from splade.evaluation.scaling_metrics import AblationSparsityCollector, compute_downstream_loss
+from splade.evaluation.selective import SelectiveCollector
 from splade.evaluation.separation import SeparationCollector
 from splade.evaluation.stability import measure_stability
 from splade.evaluation.text_sample import TextSample, TextSampler
@@ -83,6 +84,7 @@ def evaluate(
     performance = PerformanceCollector(labels, model.max_length, seed)
     context = ContextCollector(seed)
     calibration = CalibrationCollector(seed)
+    selective = SelectiveCollector(model.calibration)
     frontier = FrontierCollector(head, seed=seed)
     verification = VerificationCollector(rankings, seed)
     completeness = CompletenessCollector(head, labels, settings.fractions, seed)
@@ -95,6 +97,7 @@ def evaluate(
         "performance": performance,
         "context": context,
         "calibration": calibration,
+        "selective": selective,
         "frontier": frontier,
         "verification": verification,
         "completeness": completeness,
@@ -143,6 +146,7 @@ def evaluate(
         layers=clock.time("layers", lambda: attribute_layers(model, through_layers, seed, on_step=on_step)),
         explainers=clock.time("explainers", lambda: _explainers(model, sample, settings, on_step)),
         seconds=clock.rounded(),
+        selective=selective.result(),
     )
 
 

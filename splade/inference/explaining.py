@@ -7,11 +7,12 @@ from typing import Any, NamedTuple, overload
 from jaxtyping import Float
 from torch import Tensor
 
-from splade.explanation import WordContribution
+from splade.explanation import ABSTAIN, WordContribution
 from splade.inference.methods import METHODS, Shares
 from splade.inference.places import Place, Places, find_places
 from splade.inference.question import Question
 from splade.inference.reading import ReadTexts, answers, is_one_text
+from splade.inference.unusual import unusual
 from splade.mechanistic.exact import Removal, leave_one_out
 from splade.models.lexical_sae import CLASSIFY, LexicalSAE
 from splade.report.limits import limits
@@ -29,6 +30,7 @@ def explain(  # pyright: ignore[reportOverlappingOverload]
     effects: bool = True,
     places: bool = True,
     all_tokens: bool = False,
+    abstain: float | None = None,
     batch_size: int = 32,
 ) -> ShownExplanation: ...
 @overload
@@ -42,6 +44,7 @@ def explain(
     effects: bool = True,
     places: bool = True,
     all_tokens: bool = False,
+    abstain: float | None = None,
     batch_size: int = 32,
 ) -> list[ShownExplanation]: ...
 def explain(
@@ -54,6 +57,7 @@ def explain(
     effects: bool = True,
     places: bool = True,
     all_tokens: bool = False,
+    abstain: float | None = None,
     batch_size: int = 32,
 ) -> ShownExplanation | list[ShownExplanation]:
     """The explanation of one text, or a list with one for each text of an iterable.
@@ -63,11 +67,14 @@ def explain(
     or place. `method` is dla, path or leave_one_out (`splade.inference.methods`). `effects=False` leaves out what
     single removals do, `places=False` where in the text words stand; both make it quicker. `words` of an explanation
     always has every active dimension; what it prints, draws and writes as JSON sums word pieces and symbols in one row,
-    or names them with `all_tokens`.
+    or names them with `all_tokens`. With `abstain`, an accuracy such as 0.95, the label is "abstain" for unusual texts
+    and where fewer of the validation texts were right at the same confidence.
 
     Example: `explain(model, "a warm, funny film", contrast="negative").words[0]`
     """
-    question = Question.of(model, target, contrast, method, effects=effects, places=places, all_tokens=all_tokens)
+    question = Question.of(
+        model, target, contrast, method, effects=effects, places=places, all_tokens=all_tokens, abstain=abstain
+    )
     explanations = list(_explanations(model, texts, question, batch_size))
     return explanations[0] if is_one_text(texts) else explanations
 
@@ -82,13 +89,16 @@ def explain_stream(
     effects: bool = True,
     places: bool = True,
     all_tokens: bool = False,
+    abstain: float | None = None,
     batch_size: int = 32,
 ) -> Iterator[ShownExplanation]:
     """Explanations one by one, as `explain` gives them; only a few batches of texts are read ahead and held.
 
     Example: `for why in explain_stream(model, open("reviews.txt")): print(why.to_json())`
     """
-    question = Question.of(model, target, contrast, method, effects=effects, places=places, all_tokens=all_tokens)
+    question = Question.of(
+        model, target, contrast, method, effects=effects, places=places, all_tokens=all_tokens, abstain=abstain
+    )
     return _explanations(model, texts, question, batch_size)
 
 
@@ -109,14 +119,16 @@ def explain_batch(question: Question, read: ReadTexts) -> Iterator[ShownExplanat
     effects = _effects(read, direction, removal if question.effects else None, labels)
     words = _words(model, read, shares, places, effects)
     probabilities = logits.softmax(-1).tolist()
+    warnings = unusual(model.calibration, read)
     decided, explained = logits.argmax(-1).tolist(), (direction * logits).sum(-1).tolist()
     rows = zip(shares.biases.tolist(), shares.identity_errors.tolist(), targets.tolist(), explained, strict=True)
     for row, (bias, error, target, total) in enumerate(rows):
-        place = places[row]
+        place, confidence = places[row], probabilities[row][decided[row]]
+        abstained = question.abstention and question.abstention.reason(confidence, warnings[row])
         made = ShownExplanation(
             text=read.texts[row],
-            label=labels[decided[row]],
-            probability=probabilities[row][decided[row]],
+            label=ABSTAIN if abstained else labels[decided[row]],
+            probability=confidence,
             words=next(words),
             bias=bias,
             identity_error=error,
@@ -129,6 +141,8 @@ def explain_batch(question: Question, read: ReadTexts) -> Iterator[ShownExplanat
             spans=place.spans if place else None,
             whole_text=place.whole_text if place else None,
             all_tokens=question.all_tokens,
+            warnings=warnings[row],
+            abstained=abstained,
         )
         yield replace(made, not_explained=limits(made, _mute(model, read.token_ids[row])))
 

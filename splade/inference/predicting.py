@@ -8,23 +8,43 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from splade.explanation import ABSTAIN
+from splade.inference.abstaining import Abstention
 from splade.inference.labels import label_index, labels_of
 from splade.inference.reading import ReadTexts, answers, is_one_text
+from splade.inference.unusual import unusual
 from splade.models.lexical_sae import LexicalSAE
 
 _MISSING: Any = object()
 
 
 @overload
-def predict(model: LexicalSAE, texts: str, batch_size: int = 32) -> str: ...  # pyright: ignore[reportOverlappingOverload]
+def predict(  # pyright: ignore[reportOverlappingOverload]
+    model: LexicalSAE, texts: str, batch_size: int = 32, *, abstain: float | None = None
+) -> str: ...
 @overload
-def predict(model: LexicalSAE, texts: Iterable[str], batch_size: int = 32) -> list[str]: ...
-def predict(model: LexicalSAE, texts: Any, batch_size: int = 32) -> str | list[str]:
+def predict(
+    model: LexicalSAE, texts: Iterable[str], batch_size: int = 32, *, abstain: float | None = None
+) -> list[str]: ...
+def predict(model: LexicalSAE, texts: Any, batch_size: int = 32, *, abstain: float | None = None) -> str | list[str]:
     """The most probable label of a text, or of each text of an iterable; of equal ones the first of the model's labels.
 
-    Example: `predict(model, "a warm, funny film")` -> "positive"
+    With `abstain`, an accuracy, the label is "abstain" for unusual texts and where fewer of the validation texts were
+    right at the same confidence.
+
+    Example: `predict(model, "a warm, funny film", abstain=0.9)` -> "positive"
     """
-    labels = [labels_of(model)[i] for i in answers(model, texts, batch_size, _decisions)]
+    names, abstention = labels_of(model), Abstention.of(model, abstain)
+
+    def decide(read: ReadTexts) -> list[str]:
+        confidences = read.state.logits.softmax(-1).amax(-1)
+        labels = [names[i] for i in _decisions(read)]
+        if abstention is None:
+            return labels
+        asked = zip(labels, confidences.tolist(), unusual(read.model.calibration, read), strict=True)
+        return [ABSTAIN if abstention.reason(sure, warnings) else label for label, sure, warnings in asked]
+
+    labels = list(answers(model, texts, batch_size, decide))
     return labels[0] if is_one_text(texts) else labels
 
 

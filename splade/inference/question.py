@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from splade.inference.abstaining import Abstention
 from splade.inference.labels import check_method, label_index, labels_of
 from splade.inference.methods import METHODS
 from splade.mechanistic.exact import class_centred, contrast
@@ -27,6 +28,8 @@ class Question:
     """Whether to tell where in the text each word won."""
     all_tokens: bool = False
     """Whether explanations name word pieces and symbols when they are shown."""
+    abstention: Abstention | None = None
+    """When the model is not to decide; None for never."""
 
     @classmethod
     def of(
@@ -39,6 +42,7 @@ class Question:
         effects: bool,
         places: bool,
         all_tokens: bool = False,
+        abstain: float | None = None,
     ) -> "Question":
         """The question in the model's terms; what the model does not have is refused."""
         labels = labels_of(model)
@@ -47,7 +51,7 @@ class Question:
         other = None if contrast is None else label_index(labels, contrast, "contrast")
         if chosen is not None and chosen == other:
             raise ValueError(f"target and contrast are both {labels[chosen]!r}; a label is not more than itself")
-        return cls(chosen, other, method, effects, places, all_tokens)
+        return cls(chosen, other, method, effects, places, all_tokens, Abstention.of(model, abstain))
 
     def targets(self, logits: Float[Tensor, "B C"]) -> Int[Tensor, " B"]:
         """The label that each explanation speaks for."""

@@ -8,6 +8,8 @@ from itertools import islice
 from typing import Any, TypeVar
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from splade.circuits.core import SparseCircuitState
 from splade.data.batches import Batch, TokenisedTexts, length_buckets, pad_id
@@ -36,6 +38,8 @@ class ReadTexts:
     token_ids: Sequence[Sequence[int]]
     batch: Batch
     state: SparseCircuitState
+    mean_states: Float[Tensor, "B E"] | None = None
+    """Mean encoder state of each text; None for a model that decides without the encoder."""
 
 
 def answers(
@@ -63,7 +67,7 @@ def answers(
                     [encoded[row] for row in rows],
                     [tokenised.ids[row] for row in rows],
                     batch,
-                    read_batch(opened, batch),
+                    *read_with_states(opened, batch),
                 )
                 made.update(zip(rows, answer(read), strict=True))
         yield from (made[row] for row in range(len(pool)))
@@ -97,11 +101,21 @@ def stop_training(model: LexicalSAE) -> None:
 @torch.no_grad()
 def read_batch(model: LexicalSAE, batch: Batch) -> SparseCircuitState:
     """The decisions on a batch; a model whose logits are not numbers is refused, for it decides nothing."""
+    return read_with_states(model, batch)[0]
+
+
+@torch.no_grad()
+def read_with_states(model: LexicalSAE, batch: Batch) -> tuple[SparseCircuitState, Float[Tensor, "B E"] | None]:
+    """The same with the mean encoder state of each text, where the model asks the encoder at all."""
     device = next(model.parameters()).device
-    state = model.read(model.encode_sparse(batch.input_ids.to(device), batch.attention_mask.to(device)))
+    input_ids, mask = batch.input_ids.to(device), batch.attention_mask.to(device)
+    states = model.encoder_states(input_ids, mask) if model.asks_encoder else None
+    state = model.read(model.encode_sparse(input_ids, mask, states))
     if not bool(state.logits.isfinite().all()):
         raise FloatingPointError("the model's logits are not numbers (NaN or infinity); its weights are damaged")
-    return state
+    if states is None:
+        return state, None
+    return state, (states * mask[..., None]).sum(1) / mask.sum(1, keepdim=True).clamp(min=1)
 
 
 def _checked(texts: Any) -> Iterator[str]:

@@ -20,6 +20,7 @@ from splade.circuits.core import CircuitState, SparseCircuitState
 from splade.circuits.sparse_code import SparseCode
 from splade.data.batches import tokenise
 from splade.models.backbone import Backbone, load_backbone
+from splade.models.calibration import Calibration
 from splade.models.config import ModelConfig
 from splade.models.heads import CLASSIFY, TAG, Head
 from splade.models.layers.activation import Gate, GateOutput
@@ -108,6 +109,8 @@ class LexicalSAE(nn.Module):
             if isinstance(head, TableHead):
                 head.make_room(backbone.input_width)
         self._screen = Screen()
+        self.calibration: Calibration | None = None
+        """For warnings about unusual texts and for abstention; training makes it."""
 
     @classmethod
     def from_backbone(
@@ -197,6 +200,11 @@ class LexicalSAE(nn.Module):
     def adopt(self, view: "LexicalSAE") -> None:
         """Become what a view of this model is: its parts, dimensions and settings, until another is adopted."""
         self._modules, self.dimensions, self.config = view._modules, view.dimensions, view.config
+
+    @property
+    def asks_encoder(self) -> bool:
+        """Whether decisions depend on the encoder; those of a table of literal words alone do not."""
+        return self.literal is None or self.context is not None
 
     def encoder_parameters(self) -> Iterator[nn.Parameter]:
         """What makes the encoder's states: the backbone, and the vectors of shapes where it is told them."""

@@ -1,7 +1,8 @@
 """Saving and loading a model: safetensors and JSON only, everything checked before anything is allocated.
 
-A saved folder holds `model.safetensors`, `config.json` and the tokenizer's files. `config.json` names the format
-version, the parts, the backbone's architecture, the labels, and the SHA-256 of every other file.
+A saved folder holds `model.safetensors`, `config.json`, the tokenizer's files and, if there is one, the calibration.
+`config.json` names the format version, the parts, the backbone's architecture, the labels, and the SHA-256 of every
+other file.
 """
 
 import hashlib
@@ -22,6 +23,7 @@ from transformers import PreTrainedTokenizerBase
 import splade
 from splade.fetch import sha256_of
 from splade.models.backbone import backbone_from_config, load_tokenizer, open_safetensors
+from splade.models.calibration import FIGURES, Calibration
 from splade.models.config import ModelConfig
 from splade.models.lexical_sae import LexicalSAE
 from splade.part import PartConfig, first_complaint
@@ -91,6 +93,8 @@ def save_pretrained(model: LexicalSAE, folder: str | Path, attached: Mapping[str
     try:
         save_file(_named_tensors(model), work / WEIGHTS, metadata={"format": "pt"})
         model.tokenizer.save_pretrained(work)
+        if model.calibration is not None:
+            model.calibration.save(work)
         for name, text in (attached or {}).items():
             with (work / name).open("x", encoding="utf-8") as file:
                 file.write(text)
@@ -127,6 +131,8 @@ def from_pretrained(folder: str | Path) -> LexicalSAE:
     with open_safetensors(source / WEIGHTS) as file, torch.no_grad():
         for name, tensor in _named_tensors(model).items():
             tensor.copy_(file.get_tensor(name))
+    # Models saved by earlier versions have none.
+    model.calibration = Calibration.load(source) if FIGURES in saved.sha256 else None
     return model.eval()
 
 

@@ -2,10 +2,11 @@
 
 1. The data and the model are made from the settings and the seed.
 2. The loop trains; history and checkpoints go to the run's folder.
-3. The best weights are scored on the test split, which nothing before has seen, and saved with the results.
-4. The saved model is evaluated on test texts, and its names are tried. By then the run is safe: a run that is killed
+3. Validation texts tell when the model should warn or abstain (`calibrating`).
+4. The best weights are scored on the test split, which nothing before has seen, and saved with the results.
+5. The saved model is evaluated on test texts, and its names are tried. By then the run is safe: a run that is killed
    here resumes here.
-5. With several seeds, what was measured of their models is averaged too.
+6. With several seeds, what was measured of their models is averaged too.
 """
 
 import json
@@ -19,6 +20,7 @@ from splade.device import resolve_device, set_seed
 from splade.intervene import FREQUENCIES_FILE
 from splade.models.lexical_sae import CLASSIFY, LexicalSAE
 from splade.models.persistence import save_pretrained
+from splade.pipelines.calibrating import calibrate
 from splade.pipelines.evaluating import evaluate_runs
 from splade.pipelines.inputs import documents, load_data, training_documents
 from splade.pipelines.naming import name_runs
@@ -123,6 +125,7 @@ def setup_and_train(
     train = training_documents(model, dataset, config.training.negations, seed)
     validation = documents(model, dataset.validation)
     fitted = fit(model, train, validation, config.training, seed, folder, watchers)
+    model.calibration = calibrate(model, dataset, on_step=watchers.on_step)
     scores = score(model, dataset.test, watchers.on_step)
     seconds = folder.seconds if folder else time.monotonic() - started
     return TrainedRun(model, dataset, scores, *fitted, seed, seconds)

@@ -30,7 +30,29 @@ def decision_rows(found: Data) -> Rows:
         rows.append(("no words", str(scores["texts_without_words"]), "texts; the bias alone decides"))
     if scores["texts_at_limit"]:
         rows.append(("texts cut", f"at most {scores['texts_at_limit']}", "fill all that the model reads"))
-    return rows
+    return [*rows, *selective_rows(found.get("selective"))]
+
+
+def selective_rows(selective: Data | None) -> Rows:
+    """Accuracy by coverage, and how many texts get a warning; nothing in older evaluations."""
+    if selective is None:
+        return []
+    rows = [
+        (
+            f"most confident {point['coverage']:.0%}",
+            f"{point['accuracy']:.1%}",
+            f"accuracy where confidence is {point['least_confidence']:.0%} or more",
+        )
+        for point in selective["points"]
+        if point["coverage"] < 1
+    ]
+    kinds = ", ".join(f"{kind} {share:.1%}" for kind, share in selective["warnings"].items())
+    missing = "" if selective["is_calibrated"] else "the model has no calibration, so most kinds are missing"
+    return [
+        *rows,
+        ("AURC", f"{selective['aurc']:.3f}", f"area under risk–coverage; {selective['error']:.3f} is chance"),
+        ("texts with a warning", f"{selective['warned']:.1%}", "; ".join(filter(None, (kinds, missing)))),
+    ]
 
 
 def _context_rows(context: Data) -> Rows:

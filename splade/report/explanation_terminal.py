@@ -24,10 +24,11 @@ NAMED_SPANS = 6
 
 def explanation_panel(explanation: Explanation, top: int = 8, labelled: str | None = None) -> Panel:
     """The text, its label, and the words that speak most for and against it; `labelled` is the true label if known."""
-    title = Text.assemble((shown(explanation.label), "bold"), f"  {explanation.probability:.0%}")
+    title = Text.assemble((shown(explanation.label), "bold"), f"  {shown(explanation.confidence)}")
     if labelled is not None and labelled != explanation.label:
         title.append(f"  (labelled {shown(labelled)})", style="yellow")
-    parts: list[RenderableType] = [highlighted_text(explanation)]
+    parts: list[RenderableType] = [Text(f"⚠ {shown(line)}", style="bold yellow") for line in explanation.cautions]
+    parts.append(highlighted_text(explanation))
     if explanation.contrast is not None or explanation.target != explanation.label:
         parts.append(Text(f"numbers speak {shown(question(explanation))}", style="yellow"))
     if explanation.spans:

@@ -29,7 +29,7 @@ def effect(word: WordContribution) -> str:
 
 def changes_decision(word: WordContribution, explanation: Explanation) -> bool:
     """Whether the label is another without this word."""
-    return word.label_without not in (None, explanation.label)
+    return word.label_without not in (None, explanation.most_probable)
 
 
 def told_of_decision(explanation: Explanation) -> str:

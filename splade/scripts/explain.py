@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from splade.models.lexical_sae import LexicalSAE
     from splade.report.shown_explanation import ShownExplanation
 
+NOT_CALIBRATED = (
+    "this model was saved without a calibration: there are no warnings about off-topic texts; add one from its run's "
+    "data with `lexical-sae calibrate MODEL`"
+)
 PATIENCE = 2.0
 """Seconds after which a bar appears."""
 
@@ -35,6 +39,10 @@ Method = Annotated[
         "leave_one_out: what removing each word does."
     ),
 ]
+Abstain = Annotated[
+    float | None,
+    typer.Option(help="Abstain on unusual texts, and where accuracy at that confidence is below this, e.g. 0.95."),
+]
 Found = TypeVar("Found")
 
 
@@ -48,6 +56,7 @@ def explain(
     contrast: Annotated[str | None, typer.Option(help="Label to speak against; by default the mean of all.")] = None,
     method: Method = "dla",
     top: Top = 8,
+    abstain: Abstain = None,
     windows: Annotated[bool, typer.Option(help="Read long texts whole, in windows with a decision each.")] = False,
     all_tokens: AllTokens = False,
     as_json: AsJson = False,
@@ -75,9 +84,11 @@ def explain(
     given = _texts(texts, file, text_column, skip_bad_rows=skip_bad_rows)
     show = _show_json if as_json else _panel_with(top)
     loaded = _loaded(model)
+    if loaded.calibration is None:
+        tell_beside([NOT_CALIBRATED])
     from splade import inference
 
-    asked = {"target": target, "contrast": contrast, "method": method, "all_tokens": all_tokens}
+    asked = {"target": target, "contrast": contrast, "method": method, "all_tokens": all_tokens, "abstain": abstain}
     if html is not None:
         found = _watched(inference.explain_stream(loaded, given, **asked), len(given))
         typer.echo(f"written to {write_explanations(found, html, str(file or 'the command line'))}")

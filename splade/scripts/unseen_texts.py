@@ -40,7 +40,7 @@ def unseen_texts(model: "LexicalSAE", folder: Path, data: str, columns: Columns)
         return UnseenTexts(*labelled_texts(model, data, columns))
     try:
         config = load_config(folder / CONFIG)
-        dataset = _rows_of_run(config, folder)
+        dataset = rows_of_run(config, folder)
     except (ValueError, OSError, RuntimeError) as error:
         return UnseenTexts(*labelled_texts(model, data, columns), _unknown(error))
     if not _is_same(config.data, data, columns):
@@ -60,7 +60,7 @@ def told_of_learned(split: "TextSplit", folder: Path) -> str:
     if not (folder / CONFIG).is_file():
         return ""
     try:
-        learned = _learned(_rows_of_run(load_config(folder / CONFIG), folder))
+        learned = _learned(rows_of_run(load_config(folder / CONFIG), folder))
     except (ValueError, OSError, RuntimeError) as error:
         return _unknown(error)
     own = split.keys()
@@ -99,7 +99,7 @@ def _without_learned(split: "TextSplit", dataset: "TextDataset", data: str) -> "
     return split.take(rows), told
 
 
-def _rows_of_run(config: "ExperimentConfig", folder: Path) -> "TextDataset":
+def rows_of_run(config: "ExperimentConfig", folder: Path) -> "TextDataset":
     """The rows that a run had, refused where they are no longer those that it was tested on."""
     from splade.pipelines import load_data, require_same_rows
     from splade.scripts.report_files import RunFiles
