@@ -24,6 +24,21 @@ Kind = TypeVar("Kind", bound="Explanation")
 
 
 @dataclass(frozen=True)
+class Cause:
+    """The word of the text that a shift by context hangs on: measured by masking it, not proved."""
+
+    __pydantic_config__: ClassVar = STRICT
+
+    word: str
+    """As it is written in the text."""
+    start: int
+    end: int
+    """One after the last character."""
+    share: float
+    """Share of the context part that goes when this word alone is masked."""
+
+
+@dataclass(frozen=True)
 class WordContribution:
     """What one active word said."""
 
@@ -50,6 +65,8 @@ class WordContribution:
     """The label after that removal."""
     default: float | None = None
     """What the table says of the word without context; None for models whose words have no default."""
+    cause: Cause | None = None
+    """What shifts it; None where nothing does, where no single word does, or where causes were not asked for."""
 
     @property
     def context(self) -> float | None:
@@ -143,6 +160,8 @@ class Explanation:
     """Word pieces and symbols that are not in `words`; None where there are none."""
     all_tokens: bool = False
     """Whether views and JSON name word pieces and symbols one by one; by default they sum them."""
+    merge_inflections: bool = False
+    """Whether views and JSON show the forms of a word as one, with the sum of what they say."""
 
     def listed(self: Kind) -> Kind:
         """What views and JSON list: words by name, word pieces and symbols as one sum unless `all_tokens`."""
@@ -166,6 +185,21 @@ class Explanation:
         unnamed = self.pieces.magnitude if self.pieces else 0.0
         said = math.fsum(abs(word.contribution) for word in self.words) + unnamed + abs(self.bias)
         return abs(self.bias) / said if said else 0.0
+
+    @property
+    def has_defaults(self) -> bool:
+        """Whether words have a default that context may shift: those of a model with literal words do."""
+        return any(word.default is not None for word in self.words)
+
+    @property
+    def context_free_share(self) -> float:
+        """Share of what the words say without context: `sum |default| / sum (|default| + |context|)`.
+
+        Zero where words have no defaults: there nothing is known to be free of context.
+        """
+        free = math.fsum(abs(word.default or 0.0) for word in self.words)
+        moved = math.fsum(abs(word.contribution if word.context is None else word.context) for word in self.words)
+        return free / (free + moved) if free + moved else 1.0
 
     def to_json(self) -> str:
         """One line of JSON of what is `listed`, with the version of the format; `from_json` gives that back."""

@@ -27,6 +27,10 @@ class Question:
     """Whether to tell where in the text each word won."""
     all_tokens: bool = False
     """Whether explanations name word pieces and symbols when they are shown."""
+    causes: bool = False
+    """Whether to measure which word causes each shift by context."""
+    merge_inflections: bool = False
+    """Whether explanations show forms of one word as one when they are shown."""
 
     @classmethod
     def of(
@@ -39,6 +43,8 @@ class Question:
         effects: bool,
         places: bool,
         all_tokens: bool = False,
+        causes: bool = False,
+        merge_inflections: bool = False,
     ) -> "Question":
         """The question in the model's terms; what the model does not have is refused."""
         labels = labels_of(model)
@@ -47,7 +53,7 @@ class Question:
         other = None if contrast is None else label_index(labels, contrast, "contrast")
         if chosen is not None and chosen == other:
             raise ValueError(f"target and contrast are both {labels[chosen]!r}; a label is not more than itself")
-        return cls(chosen, other, method, effects, places, all_tokens)
+        return cls(chosen, other, method, effects, places, all_tokens, causes, merge_inflections)
 
     def targets(self, logits: Float[Tensor, "B C"]) -> Int[Tensor, " B"]:
         """The label that each explanation speaks for."""

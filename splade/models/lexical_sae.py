@@ -79,7 +79,7 @@ class LexicalSAE(nn.Module):
         cut_words = appended.dimensions() if appended else []
         senses = config.expander.dimensions(vocabulary) if config.expander else []
         shapes = config.shapes.dimensions() if config.shapes else []
-        self.dimensions = DimensionTable(vocabulary, [*cut_words, *senses, *shapes])
+        self.dimensions = DimensionTable(vocabulary, [*cut_words, *senses, *shapes], numbers=config.literal is not None)
         size = len(self.dimensions)
         self.expander = config.expander.build(backbone.width) if config.expander else None
         self.neighbourhood = config.neighbourhood.build(vocabulary) if config.neighbourhood else None
@@ -212,8 +212,7 @@ class LexicalSAE(nn.Module):
             "gate": _longer(self.gate, closed=largest == 0),
             "context": self.context and _longer(self.context, size=largest),
         }
-        words = [Dimension(word, "word") for word in new]
-        view.dimensions = DimensionTable(self.dimensions.vocabulary, [*self.dimensions.appended, *words])
+        view.dimensions = self.dimensions.with_more([Dimension(word, "word") for word in new])
         return view
 
     def encoder_parameters(self) -> Iterator[nn.Parameter]:

@@ -78,6 +78,7 @@ def explain(
     from splade import inference
 
     asked = {"target": target, "contrast": contrast, "method": method, "all_tokens": all_tokens}
+    asked |= {"causes": True, "merge_inflections": merge_inflections}
     if html is not None:
         found = _watched(inference.explain_stream(loaded, given, **asked), len(given))
         typer.echo(f"written to {write_explanations(found, html, str(file or 'the command line'))}")
