@@ -13,11 +13,14 @@ from typing import Any, ClassVar, TypeVar
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from splade.part import first_complaint
+from splade.word_forms import grouped_forms, joined_forms
 
 FORMAT = 2
 """Version of the JSON; a file of another version is refused. Since 2, word pieces and symbols may be summed."""
 PIECE = "piece"
 """Kind of a dimension that is no whole word."""
+WORD = "word"
+"""Kind of a dimension that is one."""
 
 STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 Kind = TypeVar("Kind", bound="Explanation")
@@ -72,6 +75,29 @@ class WordContribution:
     def context(self) -> float | None:
         """What context adds to the default, exactly zero for a word that it does not shift; None without a default."""
         return None if self.default is None else self.contribution - self.default
+
+
+def _merged(words: Sequence[WordContribution]) -> tuple[WordContribution, ...]:
+    """The forms of a word as one, the strongest sum first."""
+    groups = grouped_forms([word.word if word.kind == WORD else None for word in words])
+    made = [_as_one([words[place] for place in group]) for group in groups]
+    return tuple(sorted(made, key=lambda word: -abs(word.contribution)))
+
+
+def _as_one(forms: Sequence[WordContribution]) -> WordContribution:
+    """What some words say together; where they stand and what their removal does is known of each alone."""
+    if len(forms) == 1:
+        return forms[0]
+    defaults = [word.default for word in forms if word.default is not None]
+    causes = [word.cause for word in forms if word.context]
+    return WordContribution(
+        joined_forms(word.word for word in forms),
+        WORD,
+        math.fsum(word.strength for word in forms),
+        math.fsum(word.contribution for word in forms),
+        default=math.fsum(defaults) if len(defaults) == len(forms) else None,
+        cause=causes[0] if len(causes) == 1 else None,
+    )
 
 
 @dataclass(frozen=True)
@@ -164,12 +190,14 @@ class Explanation:
     """Whether views and JSON show the forms of a word as one, with the sum of what they say."""
 
     def listed(self: Kind) -> Kind:
-        """What views and JSON list: words by name, word pieces and symbols as one sum unless `all_tokens`."""
-        unnamed = [word for word in self.words if word.kind == PIECE]
-        if self.all_tokens or not unnamed:
-            return self
-        named = tuple(word for word in self.words if word.kind != PIECE)
-        return replace(self, words=named, pieces=Pieces.of(unnamed, self.label))
+        """What views and JSON list: words by name, word pieces and symbols as one sum unless `all_tokens`.
+
+        With `merge_inflections`, the forms of a word are one.
+        """
+        unnamed = [] if self.all_tokens else [word for word in self.words if word.kind == PIECE]
+        named = self.words if self.all_tokens else tuple(word for word in self.words if word.kind != PIECE)
+        words = _merged(named) if self.merge_inflections else named
+        return replace(self, words=words, pieces=Pieces.of(unnamed, self.label) if unnamed else self.pieces)
 
     @property
     def region_changes(self) -> int | None:
