@@ -13,17 +13,35 @@ from typing import Any, ClassVar, TypeVar
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from splade.part import first_complaint
+from splade.word_forms import grouped_forms, joined_forms
 
 FORMAT = 2
 """Version of the JSON; a file of another version is refused. Since 2, word pieces and symbols may be summed."""
 PIECE = "piece"
 """Kind of a dimension that is no whole word."""
+WORD = "word"
+"""Kind of a dimension that is one."""
 
 ABSTAIN = "abstain"
 """The label of a text that the model does not decide on."""
 
 STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 Kind = TypeVar("Kind", bound="Explanation")
+
+
+@dataclass(frozen=True)
+class Cause:
+    """The word of the text that a shift by context hangs on: measured by masking it, not proved."""
+
+    __pydantic_config__: ClassVar = STRICT
+
+    word: str
+    """As it is written in the text."""
+    start: int
+    end: int
+    """One after the last character."""
+    share: float
+    """Share of the context part that goes when this word alone is masked."""
 
 
 @dataclass(frozen=True)
@@ -53,11 +71,36 @@ class WordContribution:
     """The label after that removal."""
     default: float | None = None
     """What the table says of the word without context; None for models whose words have no default."""
+    cause: Cause | None = None
+    """What shifts it; None where nothing does, where no single word does, or where causes were not asked for."""
 
     @property
     def context(self) -> float | None:
         """What context adds to the default, exactly zero for a word that it does not shift; None without a default."""
         return None if self.default is None else self.contribution - self.default
+
+
+def _merged(words: Sequence[WordContribution]) -> tuple[WordContribution, ...]:
+    """The forms of a word as one, the strongest sum first."""
+    groups = grouped_forms([word.word if word.kind == WORD else None for word in words])
+    made = [_as_one([words[place] for place in group]) for group in groups]
+    return tuple(sorted(made, key=lambda word: -abs(word.contribution)))
+
+
+def _as_one(forms: Sequence[WordContribution]) -> WordContribution:
+    """What some words say together; where they stand and what their removal does is known of each alone."""
+    if len(forms) == 1:
+        return forms[0]
+    defaults = [word.default for word in forms if word.default is not None]
+    causes = [word.cause for word in forms if word.context]
+    return WordContribution(
+        joined_forms(word.word for word in forms),
+        WORD,
+        math.fsum(word.strength for word in forms),
+        math.fsum(word.contribution for word in forms),
+        default=math.fsum(defaults) if len(defaults) == len(forms) else None,
+        cause=causes[0] if len(causes) == 1 else None,
+    )
 
 
 @dataclass(frozen=True)
@@ -159,6 +202,8 @@ class Explanation:
     """Word pieces and symbols that are not in `words`; None where there are none."""
     all_tokens: bool = False
     """Whether views and JSON name word pieces and symbols one by one; by default they sum them."""
+    merge_inflections: bool = False
+    """Whether views and JSON show the forms of a word as one, with the sum of what they say."""
     warnings: tuple[InputWarning, ...] = ()
     """What is unusual about the text; nothing for ordinary ones."""
     abstained: str | None = None
@@ -182,12 +227,14 @@ class Explanation:
         return messages if self.abstained is None or self.abstained in messages else (self.abstained, *messages)
 
     def listed(self: Kind) -> Kind:
-        """What views and JSON list: words by name, word pieces and symbols as one sum unless `all_tokens`."""
-        unnamed = [word for word in self.words if word.kind == PIECE]
-        if self.all_tokens or not unnamed:
-            return self
-        named = tuple(word for word in self.words if word.kind != PIECE)
-        return replace(self, words=named, pieces=Pieces.of(unnamed, self.most_probable))
+        """What views and JSON list: words by name, word pieces and symbols as one sum unless `all_tokens`.
+
+        With `merge_inflections`, the forms of a word are one.
+        """
+        unnamed = [] if self.all_tokens else [word for word in self.words if word.kind == PIECE]
+        named = self.words if self.all_tokens else tuple(word for word in self.words if word.kind != PIECE)
+        words = _merged(named) if self.merge_inflections else named
+        return replace(self, words=words, pieces=Pieces.of(unnamed, self.most_probable) if unnamed else self.pieces)
 
     @property
     def region_changes(self) -> int | None:
@@ -203,6 +250,21 @@ class Explanation:
         unnamed = self.pieces.magnitude if self.pieces else 0.0
         said = math.fsum(abs(word.contribution) for word in self.words) + unnamed + abs(self.bias)
         return abs(self.bias) / said if said else 0.0
+
+    @property
+    def has_defaults(self) -> bool:
+        """Whether words have a default that context may shift: those of a model with literal words do."""
+        return any(word.default is not None for word in self.words)
+
+    @property
+    def context_free_share(self) -> float:
+        """Share of what the words say without context: `sum |default| / sum (|default| + |context|)`.
+
+        Zero where words have no defaults: there nothing is known to be free of context.
+        """
+        free = math.fsum(abs(word.default or 0.0) for word in self.words)
+        moved = math.fsum(abs(word.contribution if word.context is None else word.context) for word in self.words)
+        return free / (free + moved) if free + moved else 1.0
 
     def to_json(self) -> str:
         """One line of JSON of what is `listed`, with the version of the format; `from_json` gives that back."""

@@ -115,11 +115,6 @@ class Vocabulary:
         return self.clean_mask | (torch.tensor(numbers, device="cpu") & self.feature_mask)
 
     @cached_property
-    def kinds(self) -> tuple[Kind, ...]:
-        """What each dimension is: a word where `clean_mask` says so, else a piece."""
-        return tuple("word" if is_clean else "piece" for is_clean in self.clean_mask.tolist())
-
-    @cached_property
     def joins_mask(self) -> tuple[Bool[Tensor, " V"], Bool[Tensor, " V"]]:
         """Tokens that go on with a word before them, and tokens that a word can go on after: `##ing`, `sing`.
 
@@ -274,11 +269,17 @@ class DimensionTable:
     """The one place that maps a dimension to its name and kind: vocabulary first, then what parts append.
 
     Of what is appended, whole words (those that the tokenizer cuts up) come first: words, then senses and shapes.
+    With `numbers`, a number of the vocabulary is a word like any other.
     """
 
-    def __init__(self, vocabulary: Vocabulary, appended: Sequence[Dimension] = ()) -> None:
+    def __init__(self, vocabulary: Vocabulary, appended: Sequence[Dimension] = (), *, numbers: bool = False) -> None:
         self.vocabulary = vocabulary
         self.appended = tuple(appended)
+        self.numbers = numbers
+
+    def with_appended(self, appended: Sequence[Dimension]) -> "DimensionTable":
+        """The same vocabulary with these dimensions after it."""
+        return DimensionTable(self.vocabulary, appended, numbers=self.numbers)
 
     def __len__(self) -> int:
         return self.vocabulary.size + len(self.appended)
@@ -287,7 +288,7 @@ class DimensionTable:
         if not 0 <= index < len(self):
             raise IndexError(f"dimension {index} does not exist; the sparse layer has {len(self)}")
         if index < self.vocabulary.size:
-            return Dimension(self.vocabulary.names[index], self.vocabulary.kinds[index])
+            return Dimension(self.vocabulary.names[index], "word" if self._word_tokens[index] else "piece")
         return self.appended[index - self.vocabulary.size]
 
     @property
@@ -326,7 +327,12 @@ class DimensionTable:
     def clean_mask(self) -> Bool[Tensor, " V"]:
         """Dimensions fit to be shown to a person: whole words, their senses, and shape features."""
         appended = [dimension.kind != "piece" for dimension in self.appended]
-        return torch.cat([self.vocabulary.clean_mask, torch.tensor(appended, dtype=torch.bool, device="cpu")])
+        return torch.cat([self._word_tokens, torch.tensor(appended, dtype=torch.bool, device="cpu")])
+
+    @property
+    def _word_tokens(self) -> Bool[Tensor, " T"]:
+        """Tokens of the vocabulary that are words."""
+        return self.vocabulary.word_mask if self.numbers else self.vocabulary.clean_mask
 
     def listed_mask(self, *, all_tokens: bool = False) -> Bool[Tensor, " V"]:
         """Dimensions that a list of words may name: `clean_mask`, or with `all_tokens` every one."""

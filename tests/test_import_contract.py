@@ -42,7 +42,19 @@ LAYERS: list[list[str]] = [
     ["circuits.sparse_code"],
     ["function_words"],
     ["data", "vocab"],
-    ["suggest", "device", "fetch", "progress", "part", "strict_yaml", "files", "contractions", "encoding", "precision"],
+    [
+        "suggest",
+        "device",
+        "fetch",
+        "progress",
+        "part",
+        "strict_yaml",
+        "files",
+        "contractions",
+        "encoding",
+        "precision",
+        "word_forms",
+    ],
     ["types"],
 ]
 """From top to bottom; rooms on one line are siblings and may not import each other."""

@@ -82,10 +82,13 @@ class Lexicon:
 
 
 class LexiconCollector:
-    """Keeps, per class and word, count, mean and spread of the contribution to the class on its own texts."""
+    """Keeps, per class and word, count, mean and spread of the contribution to the class on its own texts.
 
-    def __init__(self, num_classes: int, size: int) -> None:
-        self.size = size
+    With `forms`, the dimension that each one counts under, the forms of a word are one word.
+    """
+
+    def __init__(self, num_classes: int, size: int, forms: Int[Tensor, " V"] | None = None) -> None:
+        self.size, self.forms = size, forms
         self.texts = torch.zeros(num_classes, dtype=torch.float64, device="cpu")
         self.contributions = Moments(num_classes * size)
         self.strengths = Moments(num_classes * size)
@@ -105,6 +108,12 @@ class LexiconCollector:
     ) -> None:
         """Add texts by their class and their active words; `rows` says which text each word is active in."""
         self.texts += torch.bincount(classes.cpu(), minlength=len(self.texts))
+        if self.forms is not None:
+            pairs, pair = (rows * self.size + self.forms.to(ids.device)[ids]).unique(return_inverse=True)
+            rows, ids = pairs // self.size, pairs % self.size
+            contributions, strengths = (
+                part.new_zeros(len(pairs)).index_add_(0, pair, part) for part in (contributions, strengths)
+            )
         cells = classes[rows] * self.size + ids
         self.contributions.update(cells, contributions)
         self.strengths.update(cells, strengths)

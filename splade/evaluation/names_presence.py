@@ -21,8 +21,9 @@ from splade.evaluation.intervals import share_interval
 from splade.evaluation.names_edits import Rate
 from splade.evaluation.names_model import NamedModel, NamedWord, Reading
 from splade.evaluation.names_shares import base_name
-from splade.evaluation.names_text import distinct_words, stem
+from splade.evaluation.names_text import distinct_words
 from splade.progress import OnStep, Step, silent
+from splade.word_forms import stem
 
 FEWEST = 5
 """Texts with the word, and without it, that an AUC needs."""

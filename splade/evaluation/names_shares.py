@@ -12,9 +12,10 @@ import numpy as np
 
 from splade.evaluation.names_edits import Rate, weighed
 from splade.evaluation.names_model import NamedModel, NamedWord, Reading
-from splade.evaluation.names_text import distinct_words, is_content_word, stem
+from splade.evaluation.names_text import distinct_words, is_content_word
 from splade.function_words import is_function_word
 from splade.vocab import CONTINUATION
+from splade.word_forms import stem
 
 NEAREST = 20
 MIN_OCCURRENCES = 5

@@ -12,8 +12,8 @@ from splade.contractions import word_form
 from splade.data.words import Span, word_spans
 from splade.evaluation.names_model import NamedModel
 from splade.function_words import FUNCTION_WORDS, NEGATIONS
+from splade.word_forms import stem
 
-_ENDINGS = ("ingly", "edly", "ness", "ings", "ing", "ers", "est", "ed", "er", "ly", "es", "s")
 SIMILAR_FREQUENCY = 2.0
 """A word may be swapped for one that is at most this many times as frequent, or as rare."""
 
@@ -48,25 +48,6 @@ def replace_word(text: str, span: Span, replacement: str) -> str:
     for start, end in sorted(places, reverse=True):
         text = text[:start] + replacement + text[end:]
     return text
-
-
-def stem(word: str) -> str:
-    """What regular inflections of a word share. Example: `running, runs, run -> run`; `cities, city -> citi`."""
-    word = word.casefold()
-    while shorter := _without_ending(word):
-        word = shorter
-    if len(word) > 3 and word[-1] == word[-2]:
-        word = word[:-1]
-    word = word.removesuffix("e") if len(word) > 3 else word
-    return word[:-1] + "i" if word.endswith("y") else word
-
-
-def _without_ending(word: str) -> str:
-    if word.endswith(("ies", "ied")) and len(word) > 4:
-        return word[:-3] + "y"
-    ending = next((e for e in _ENDINGS if word.endswith(e) and len(word) - len(e) >= 3), "")
-    # "class" is not several of "clas".
-    return "" if not ending or (ending == "s" and word.endswith("ss")) else word.removesuffix(ending)
 
 
 def are_related_forms(word: str, other: str) -> bool:

@@ -4,14 +4,17 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import torch
+
 from splade.evaluation.atlas import RegionAtlas, region_atlas
-from splade.evaluation.collect import Collector, collect, opened_to_corpus
+from splade.evaluation.collect import Collector, ReadBatch, collect, opened_to_corpus
 from splade.evaluation.lexicon import Lexicon, LexiconCollector
 from splade.evaluation.regions import RegionSampler
 from splade.evaluation.weff import WeightCollector, WeightSummary, WordWeight
 from splade.inference.labels import labels_of
 from splade.models.lexical_sae import CLASSIFY, LexicalSAE
 from splade.progress import OnStep, silent
+from splade.word_forms import grouped_forms, joined_forms
 
 
 @dataclass(frozen=True)
@@ -39,34 +42,58 @@ def survey(
     min_count: int = 5,
     batch_size: int = 32,
     all_tokens: bool = False,
+    merge_inflections: bool = False,
     on_step: OnStep = silent,
 ) -> Survey:
     """Lexicon, weights and atlas over the texts, each counted under its label, or else under its predicted class.
 
-    Lists name whole words and sum the rest; with `all_tokens` they name word pieces and symbols too.
+    Lists name whole words and sum the rest; with `all_tokens` they name word pieces and symbols too. With
+    `merge_inflections` the lexicon has the forms of a word (film, films) as one, which has no one weight.
 
     Example: `survey(model, texts).lexicon.classes[0].speaks_for[0].name`
     """
     names = labels_of(model)
     model, texts = opened_to_corpus(model, texts)
     shape = len(names), len(model.dimensions)
-    words, weights = LexiconCollector(*shape), WeightCollector(*shape)
+    merged = WordForms(model) if merge_inflections else None
+    words, weights = LexiconCollector(*shape, merged.counts_under if merged else None), WeightCollector(*shape)
     head = model.head(CLASSIFY)
     regions = RegionSampler(head) if head.is_piecewise_linear else None
-    collectors: list[Collector] = [words, weights, *([regions] if regions else [])]
+    collectors: list[Collector] = [words, weights, *filter(None, (regions, merged))]
     collect(model, texts, collectors, labels, batch_size, on_step)
 
     def name_of(dimension: int) -> str:
         return model.dimensions[dimension].name
 
     listed = model.dimensions.listed_mask(all_tokens=all_tokens)
-    lexicon = words.lexicon(names, name_of, top, min_count, listed)
+    lexicon = words.lexicon(names, merged.name if merged else name_of, top, min_count, listed)
     return Survey(
         lexicon,
-        _weights_of(lexicon, weights),
+        {} if merged else _weights_of(lexicon, weights),
         weights.summary(min_count),
         region_atlas(regions.sample(), names, name_of, listed) if regions else None,
     )
+
+
+class WordForms:
+    """Which words of a model are forms of one another, and which of them a corpus has."""
+
+    def __init__(self, model: LexicalSAE) -> None:
+        self.dimensions = model.dimensions
+        every = [self.dimensions[i] for i in range(len(self.dimensions))]
+        names = [dimension.name if dimension.kind == "word" else None for dimension in every]
+        self.groups = {group[0]: group for group in grouped_forms(names)}
+        self.counts_under = torch.arange(len(names))
+        for first, group in self.groups.items():
+            self.counts_under[group] = first
+        self.is_met = torch.zeros(len(names), dtype=torch.bool)
+
+    def update(self, batch: ReadBatch) -> None:
+        self.is_met[batch.state.code.ids.cpu()] = True
+
+    def name(self, dimension: int) -> str:
+        """The forms that the corpus has of what counts under a dimension. Example: `film/films`"""
+        return joined_forms(self.dimensions[i].name for i in self.groups[dimension] if self.is_met[i])
 
 
 def _weights_of(lexicon: Lexicon, weights: WeightCollector) -> dict[str, dict[str, WordWeight]]:

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple, overload
 from jaxtyping import Float
 from torch import Tensor
 
-from splade.explanation import ABSTAIN, WordContribution
+from splade.explanation import ABSTAIN, Cause, WordContribution
+from splade.inference.causes import find_causes
 from splade.inference.methods import METHODS, Shares
 from splade.inference.places import Place, Places, find_places
 from splade.inference.question import Question
@@ -31,6 +32,8 @@ def explain(  # pyright: ignore[reportOverlappingOverload]
     places: bool = True,
     all_tokens: bool = False,
     abstain: float | None = None,
+    causes: bool = False,
+    merge_inflections: bool = False,
     batch_size: int = 32,
 ) -> ShownExplanation: ...
 @overload
@@ -45,6 +48,8 @@ def explain(
     places: bool = True,
     all_tokens: bool = False,
     abstain: float | None = None,
+    causes: bool = False,
+    merge_inflections: bool = False,
     batch_size: int = 32,
 ) -> list[ShownExplanation]: ...
 def explain(
@@ -58,6 +63,8 @@ def explain(
     places: bool = True,
     all_tokens: bool = False,
     abstain: float | None = None,
+    causes: bool = False,
+    merge_inflections: bool = False,
     batch_size: int = 32,
 ) -> ShownExplanation | list[ShownExplanation]:
     """The explanation of one text, or a list with one for each text of an iterable.
@@ -67,14 +74,18 @@ def explain(
     or place. `method` is dla, path or leave_one_out (`splade.inference.methods`). `effects=False` leaves out what
     single removals do, `places=False` where in the text words stand; both make it quicker. `words` of an explanation
     always has every active dimension; what it prints, draws and writes as JSON sums word pieces and symbols in one row,
-    or names them with `all_tokens`. With `abstain`, an accuracy such as 0.95, the label is "abstain" for unusual texts
-    and where fewer of the validation texts were right at the same confidence.
+    or names them with `all_tokens`, and shows forms of one word (film, films) as one with `merge_inflections`. With
+    `abstain`, an accuracy such as 0.95, the label is "abstain" for unusual texts and where fewer of the validation
+    texts were right at the same confidence.
+
+    `causes=True` measures, for models with literal words, which other word of the text causes each shift by context
+    (`WordContribution.cause`): a reading of the text per word around it, and only for texts that have a shift.
 
     Example: `explain(model, "a warm, funny film", contrast="negative").words[0]`
     """
-    question = Question.of(
-        model, target, contrast, method, effects=effects, places=places, all_tokens=all_tokens, abstain=abstain
-    )
+    shown = {"all_tokens": all_tokens, "merge_inflections": merge_inflections}
+    asked = {"effects": effects, "places": places, "causes": causes, "abstain": abstain}
+    question = Question.of(model, target, contrast, method, **asked, **shown)
     explanations = list(_explanations(model, texts, question, batch_size))
     return explanations[0] if is_one_text(texts) else explanations
 
@@ -90,15 +101,17 @@ def explain_stream(
     places: bool = True,
     all_tokens: bool = False,
     abstain: float | None = None,
+    causes: bool = False,
+    merge_inflections: bool = False,
     batch_size: int = 32,
 ) -> Iterator[ShownExplanation]:
     """Explanations one by one, as `explain` gives them; only a few batches of texts are read ahead and held.
 
     Example: `for why in explain_stream(model, open("reviews.txt")): print(why.to_json())`
     """
-    question = Question.of(
-        model, target, contrast, method, effects=effects, places=places, all_tokens=all_tokens, abstain=abstain
-    )
+    shown = {"all_tokens": all_tokens, "merge_inflections": merge_inflections}
+    asked = {"effects": effects, "places": places, "causes": causes, "abstain": abstain}
+    question = Question.of(model, target, contrast, method, **asked, **shown)
     return _explanations(model, texts, question, batch_size)
 
 
@@ -116,8 +129,9 @@ def explain_batch(question: Question, read: ReadTexts) -> Iterator[ShownExplanat
     removal = leave_one_out(head, read.state) if needs_removal else None
     shares = METHODS[question.method](head, read.state, direction, removal)
     places = find_places(model, read, shares) if question.places else [None] * len(read.texts)
+    causes = find_causes(read) if question.causes else {}
     effects = _effects(read, direction, removal if question.effects else None, labels)
-    words = _words(model, read, shares, places, effects)
+    words = _words(model, read, shares, places, effects, causes)
     probabilities = logits.softmax(-1).tolist()
     warnings = unusual(model.calibration, read)
     decided, explained = logits.argmax(-1).tolist(), (direction * logits).sum(-1).tolist()
@@ -143,6 +157,7 @@ def explain_batch(question: Question, read: ReadTexts) -> Iterator[ShownExplanat
             all_tokens=question.all_tokens,
             warnings=warnings[row],
             abstained=abstained,
+            merge_inflections=question.merge_inflections,
         )
         yield replace(made, not_explained=limits(made, _mute(model, read.token_ids[row])))
 
@@ -176,7 +191,12 @@ def _effects(
 
 
 def _words(
-    model: LexicalSAE, read: ReadTexts, shares: Shares, places: Sequence[Places | None], effects: Sequence[Effect]
+    model: LexicalSAE,
+    read: ReadTexts,
+    shares: Shares,
+    places: Sequence[Places | None],
+    effects: Sequence[Effect],
+    causes: Mapping[int, Cause],
 ) -> Iterator[tuple[WordContribution, ...]]:
     """The active words of each text, the most telling first."""
     code = read.state.code
@@ -189,9 +209,8 @@ def _words(
         name, kind = named[entry].name, named[entry].kind
         start, end, is_expansion = of_word.get(name, Place())
         default = None if ratios is None else said[entry] if ratios[entry] == 1 else said[entry] * ratios[entry]
-        return WordContribution(
-            name, kind, values[entry], said[entry], start, end, is_expansion, *effects[entry], default=default
-        )
+        place, moved = (start, end, is_expansion), {"default": default, "cause": causes.get(entry)}
+        return WordContribution(name, kind, values[entry], said[entry], *place, *effects[entry], **moved)
 
     for row, place in enumerate(places):
         here = sorted(range(bounds[row], bounds[row + 1]), key=lambda entry: -abs(said[entry]))

@@ -4,10 +4,10 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from splade.data.words import layout_of
 from splade.explanation import SpanContribution
 from splade.inference.methods import Shares
 from splade.inference.reading import ReadTexts
@@ -34,9 +34,8 @@ class Places(NamedTuple):
 
 def find_places(model: LexicalSAE, read: ReadTexts, shares: Shares) -> list[Places]:
     """The contributions of each text, shared out among its words."""
-    layouts = [layout_of(*pair) for pair in zip(read.texts, read.encoded, strict=True)]
-    parts = _parts(model, read)
-    scores = score_texts(read.state.code, shares.contributions, shares.biases, layouts, model.dimensions, parts)
+    parts = _occurrences(model, read) if model.literal is not None else _parts(model, read)
+    scores = score_texts(read.state.code, shares.contributions, shares.biases, read.layouts, model.dimensions, parts)
     return [_places(score) for score in scores]
 
 
@@ -56,6 +55,24 @@ def _only_span(spans: Sequence[SpanScore], whole_text: SpanScore) -> tuple[int |
     if len(spans) > 1 or spans[0] is whole_text:
         return None, None
     return spans[0].start, spans[0].end
+
+
+def _occurrences(model: LexicalSAE, read: ReadTexts) -> list[Float[Tensor, "L K"]] | None:
+    """Which positions each literal word stands at; None where every word stands at one.
+
+    The occurrences of a word at its default give the same each. A shifted word stands where it shifts most.
+    """
+    code = read.state.code
+    own = model.own_words(read.batch.input_ids.to(code.ids.device))
+    at_default = torch.ones_like(code.ids, dtype=torch.bool) if code.defaults is None else code.values == code.defaults
+    parts = []
+    for row, ids in enumerate(read.token_ids):
+        here = code.text(row)
+        stands = own[row, : len(ids), None] == code.ids[here]
+        wins = torch.arange(len(ids), device=own.device)[:, None] == code.positions[here]
+        parts.append(((stands & at_default[here]) | wins).double())
+    is_repeated = any(bool((part.sum(0) > 1).any()) for part in parts)
+    return parts if is_repeated else None
 
 
 def _parts(model: LexicalSAE, read: ReadTexts) -> list[Float[Tensor, "L K"]] | None:

@@ -30,6 +30,10 @@ class Question:
     """Whether explanations name word pieces and symbols when they are shown."""
     abstention: Abstention | None = None
     """When the model is not to decide; None for never."""
+    causes: bool = False
+    """Whether to measure which word causes each shift by context."""
+    merge_inflections: bool = False
+    """Whether explanations show forms of one word as one when they are shown."""
 
     @classmethod
     def of(
@@ -43,6 +47,8 @@ class Question:
         places: bool,
         all_tokens: bool = False,
         abstain: float | None = None,
+        causes: bool = False,
+        merge_inflections: bool = False,
     ) -> "Question":
         """The question in the model's terms; what the model does not have is refused."""
         labels = labels_of(model)
@@ -51,7 +57,8 @@ class Question:
         other = None if contrast is None else label_index(labels, contrast, "contrast")
         if chosen is not None and chosen == other:
             raise ValueError(f"target and contrast are both {labels[chosen]!r}; a label is not more than itself")
-        return cls(chosen, other, method, effects, places, all_tokens, Abstention.of(model, abstain))
+        abstention = Abstention.of(model, abstain)
+        return cls(chosen, other, method, effects, places, all_tokens, abstention, causes, merge_inflections)
 
     def targets(self, logits: Float[Tensor, "B C"]) -> Int[Tensor, " B"]:
         """The label that each explanation speaks for."""

@@ -4,6 +4,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -14,6 +15,7 @@ from torch import Tensor
 from splade.circuits.core import SparseCircuitState
 from splade.data.batches import Batch, TokenisedTexts, length_buckets, pad_id
 from splade.data.cells import repair_text
+from splade.data.words import TextLayout, layout_of
 from splade.encoding import EncodedText, encode
 from splade.models.lexical_sae import CLASSIFY, LexicalSAE
 
@@ -40,6 +42,11 @@ class ReadTexts:
     state: SparseCircuitState
     mean_states: Float[Tensor, "B E"] | None = None
     """Mean encoder state of each text; None for a model that decides without the encoder."""
+
+    @cached_property
+    def layouts(self) -> tuple[TextLayout, ...]:
+        """Where the tokens and words of each text stand."""
+        return tuple(layout_of(*pair) for pair in zip(self.texts, self.encoded, strict=True))
 
 
 def answers(

@@ -6,7 +6,6 @@ from typing import Any
 
 import torch
 
-from splade.data.words import layout_of
 from splade.inference.explaining import explain_batch
 from splade.inference.labels import check_method
 from splade.inference.question import Question
@@ -48,8 +47,7 @@ def explain_model_spans(
         logits = read.state.logits
         contributions = attribute_towards(read.state, question.direction(logits, question.targets(logits)))
         dense = replace(read.state.code, values=contributions).dense()
-        for scores, encoded, text in zip(dense, read.encoded, read.texts, strict=True):
-            layout = layout_of(text, encoded)
+        for scores, layout in zip(dense, read.layouts, strict=True):
             own = read.model.own_words(torch.tensor([layout.token_ids], dtype=torch.long, device=scores.device))[0]
             per_token = scores[own].masked_fill(own == NOBODY, 0.0)
             yield merge_tokens(layout, per_token.tolist(), method)

@@ -78,7 +78,7 @@ class LexicalSAE(nn.Module):
         cut_words = appended.dimensions() if appended else []
         senses = config.expander.dimensions(vocabulary) if config.expander else []
         shapes = config.shapes.dimensions() if config.shapes else []
-        self.dimensions = DimensionTable(vocabulary, [*cut_words, *senses, *shapes])
+        self.dimensions = DimensionTable(vocabulary, [*cut_words, *senses, *shapes], numbers=config.literal is not None)
         size = len(self.dimensions)
         self.expander = config.expander.build(backbone.width) if config.expander else None
         self.neighbourhood = config.neighbourhood.build(vocabulary) if config.neighbourhood else None

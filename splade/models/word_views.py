@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from splade.models.heads import CLASSIFY, TableHead
-from splade.vocab import Dimension, DimensionTable
+from splade.vocab import Dimension
 
 if TYPE_CHECKING:
     from splade.models.layers.literal_words import LiteralWords
@@ -115,7 +115,7 @@ def _spelled(view: "LexicalSAE", literal: "LiteralWords", words: tuple[str, ...]
     settings = view.config.literal.model_copy(update={"multi_piece_words": words})
     view.config = view.config.model_copy(update={"literal": settings})
     names = [Dimension(word, "word") for word in words]
-    view.dimensions = DimensionTable(view.dimensions.vocabulary, names)
+    view.dimensions = view.dimensions.with_appended(names)
     return view
 
 

@@ -22,14 +22,16 @@ def explained_text(why: Explanation, top: int) -> dict[str, Any]:
     return {
         "why": why,
         "question": question(why),
-        "pieces": [(text, span, tint(share)) for text, span, share in highlighted_pieces(why)],
+        "pieces": [(piece, tint(piece.share)) for piece in highlighted_pieces(why)],
         "words": named,
         "rest": rest,
         "is_bias_alone": listed.is_bias_alone,
         "waterfall": Picture("What adds up to the decision", waterfall(why, top), told),
-        "has_places": any(word.is_expansion is not None for word in named),
-        "has_effects": any(word.without is not None for word in named),
-        "has_changes": any(changes_decision(word, why) for word in named),
+        "has_defaults": why.has_defaults,
+        # A literal word is read from itself, and its removal takes away its contribution.
+        "has_places": not why.has_defaults and any(word.is_expansion is not None for word in named),
+        "has_effects": not why.has_defaults and any(word.without is not None for word in named),
+        "has_changes": not why.has_defaults and any(changes_decision(word, why) for word in named),
         "decision": told_of_decision(why),
     }
 

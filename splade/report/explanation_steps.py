@@ -16,6 +16,9 @@ METHODS = {
 }
 """What the numbers are, by method."""
 
+TABLE_BIAS = "bias"
+"""What a model with literal words adds to every text alike."""
+
 
 @dataclass(frozen=True)
 class Sum:
@@ -41,7 +44,7 @@ def listing(explanation: Explanation, top: int) -> Listing:
     """The `top` words of an explanation and the sums of everything else."""
     listed = explanation.listed()
     pieces = [Sum(pieces_name(listed.pieces.count), listed.pieces.contribution)] if listed.pieces else []
-    bias = Sum(REMAINDERS[listed.method], listed.bias)
+    bias = Sum(TABLE_BIAS if listed.has_defaults else REMAINDERS[listed.method], listed.bias)
     is_bias_alone = not listed.words and not pieces
     return Listing(listed.words[:top], (*_other_words(listed, top), *pieces, bias), is_bias_alone)
 

@@ -1,5 +1,11 @@
 """An explanation in the terminal: the text with its telling words marked, and the words that sum to the decision."""
 
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
 from rich.console import Group, RenderableType
 from rich.panel import Panel
 from rich.table import Table
@@ -10,9 +16,10 @@ from splade.report.by_width import ByWidth
 from splade.report.explanation_steps import listing, question
 from splade.report.printable import shown
 from splade.report.removal import changes_decision, effect
+from splade.report.shifts import place_of, shift_of, shifts_by_place
 
 BAR_WIDTH, SHORTEST_BAR = 20, 6
-OTHER_COLUMNS = 56
+OTHER_COLUMNS, LITERAL_COLUMNS = 56, 72
 """Letters that the columns beside the bars take; bars get what is left, and none where it is too little."""
 FOR, AGAINST = "green", "red"
 ROOM_FOR_PLACES = 44
@@ -31,7 +38,8 @@ def explanation_panel(explanation: Explanation, top: int = 8, labelled: str | No
     parts.append(highlighted_text(explanation))
     if explanation.contrast is not None or explanation.target != explanation.label:
         parts.append(Text(f"numbers speak {shown(question(explanation))}", style="yellow"))
-    if explanation.spans:
+    # A literal word says at its place what the table below says.
+    if explanation.spans and not explanation.has_defaults:
         parts.append(_strongest_spans(explanation.spans, all_tokens=explanation.all_tokens))
     if listing(explanation, top).is_bias_alone:
         parts.append(Text("no word is active: this is the bias alone", style="yellow"))
@@ -41,64 +49,86 @@ def explanation_panel(explanation: Explanation, top: int = 8, labelled: str | No
 
 
 def highlighted_text(explanation: Explanation) -> Text:
-    """The text; words that speak for the target bold, words against it underlined, and both in colour."""
+    """The text; words that speak for the target bold, words against it underlined, and both in colour.
+
+    Shifted words have a sign after them; a reversed one is struck through, and its cause is named.
+    """
     text = Text(style="italic")
-    at = 0
-    for span in _marked(explanation.spans or ()):
+    shifts = shifts_by_place(explanation)
+    least, at = _least_score(explanation.spans or ()), 0
+    for span in explanation.spans or ():
+        shift = shifts.get(place_of(span))
+        if not shift and abs(span.score) < least:
+            continue
         text.append(shown(explanation.text[at : span.start]))
         look = f"bold {FOR}" if span.score > 0 else f"underline {AGAINST}"
-        text.append(shown(explanation.text[span.start : span.end]), style=look)
+        written = shown(explanation.text[span.start : span.end])
+        text.append(written, style=f"{look} strike" if shift and shift.is_reversed else look)
+        if shift:
+            text.append(f" {shown(shift.sign)}", style="yellow")
         at = span.end
     return text.append(shown(explanation.text[at:]))
 
 
-def _marked(spans: tuple[SpanContribution, ...]) -> list[SpanContribution]:
-    strongest = max((abs(span.score) for span in spans), default=0.0)
-    return [span for span in spans if span.score and abs(span.score) >= MARKED * strongest]
+def _least_score(spans: tuple[SpanContribution, ...]) -> float:
+    """The smallest |score| that is marked; nothing is where no word of the text says anything."""
+    return MARKED * max((abs(span.score) for span in spans), default=0.0) or math.inf
 
 
 def _strongest_spans(spans: tuple[SpanContribution, ...], *, all_tokens: bool) -> Text:
     """The words of the text that contribute most; punctuation between them only with `all_tokens`."""
-    listed = [span for span in _marked(spans) if all_tokens or any(map(str.isalnum, span.text))]
+    marked = [span for span in spans if abs(span.score) >= _least_score(spans)]
+    listed = [span for span in marked if all_tokens or any(map(str.isalnum, span.text))]
     strongest = sorted(listed, key=lambda span: -abs(span.score))[:NAMED_SPANS]
     named = [f"{shown(span.text)} {span.score:+.2f}" for span in strongest]
     return Text("in the text: " + (", ".join(named) or "no word speaks by itself"), style="dim")
 
 
+@dataclass(frozen=True)
+class _Column:
+    """A column of the table of words."""
+
+    name: str
+    cell: Callable[[WordContribution], RenderableType]
+    look: Mapping[str, Any]
+
+
 def words_table(explanation: Explanation, top: int, width: int) -> Table:
     """The strongest words, the others by side, the bias, and the sum that is the decision."""
     listed = listing(explanation, top)
-    named = listed.words
-    has_defaults = any(word.default is not None for word in named)
-    has_places = width >= ROOM_FOR_PLACES and any(word.is_expansion is not None for word in named) and not has_defaults
-    # The effect of removing a word from a table is what the table says.
-    has_effects = any(word.without is not None for word in named) and not has_defaults
-    bar_width = min(BAR_WIDTH, width - OTHER_COLUMNS)
-    has_bars = bar_width >= SHORTEST_BAR
-    table = Table(box=None, padding=(0, 1), show_header=has_places or has_effects or has_defaults, header_style="dim")
+    says, *others = _columns(explanation, listed.words, width)
+    table = Table(box=None, padding=(0, 1), show_header=any(column.name for column in others), header_style="dim")
     table.add_column("word", justify="right", overflow="fold", min_width=10)
-    table.add_column("says", justify="right", no_wrap=True)
-    if has_bars:
-        table.add_column("", no_wrap=True)
-    if has_places:
-        table.add_column("read from", overflow="fold", min_width=4)
-    if has_effects:
-        table.add_column("without it", justify="left", overflow="fold", min_width=6)
-    if has_defaults:
-        table.add_column("default", justify="right", no_wrap=True)
-        table.add_column("context", overflow="fold", min_width=8)
-    longest = max((abs(word.contribution) for word in named), default=1.0) or 1.0
-    for word in named:
-        cells: list[RenderableType] = [Text(shown(word.word)), f"{word.contribution:+.2f}"]
-        cells += [_bar(word, bar_width / longest)] if has_bars else []
-        cells += [_read_from(explanation.text, word)] if has_places else []
-        cells += [_without(explanation, word)] if has_effects else []
-        cells += [f"{word.default:+.2f}", _context(word)] if word.default is not None else []
-        table.add_row(*cells)
+    for column in (says, *others):
+        table.add_column(column.name, **column.look)
+    for word in listed.words:
+        table.add_row(Text(shown(word.word)), *(column.cell(word) for column in (says, *others)))
     for row in listed.rest:
         table.add_row(Text(row.name, style="dim"), f"{row.amount:+.2f}")
     table.add_row(Text("sum", style="bold"), Text(f"{explanation.explained:+.2f}", style="bold"))
     return table
+
+
+def _columns(explanation: Explanation, named: Sequence[WordContribution], width: int) -> Iterator[_Column]:
+    """The columns after the word: what it says, a bar where there is room, and what is known beside that."""
+    look = {"justify": "right", "no_wrap": True}
+    says = "contribution" if explanation.has_defaults else "says"
+    yield _Column(says, lambda word: f"{word.contribution:+.2f}", look)
+    bar_width = min(BAR_WIDTH, width - (LITERAL_COLUMNS if explanation.has_defaults else OTHER_COLUMNS))
+    if bar_width >= SHORTEST_BAR:
+        longest = max((abs(word.contribution) for word in named), default=1.0) or 1.0
+        yield _Column("", lambda word: _bar(word, bar_width / longest), {"no_wrap": True})
+    if explanation.has_defaults:
+        # The effect of removing a word from a table is what the table says, and a literal word is read from itself.
+        if width >= ROOM_FOR_PLACES:
+            yield _Column("default", lambda word: f"{word.default:+.2f}", look)
+        yield _Column("context", _context, {"overflow": "fold", "min_width": 8})
+        return
+    if width >= ROOM_FOR_PLACES and any(word.is_expansion is not None for word in named):
+        read_from = partial(_read_from, explanation.text)
+        yield _Column("read from", read_from, {"overflow": "fold", "min_width": 4})
+    if any(word.without is not None for word in named):
+        yield _Column("without it", partial(_without, explanation), {"overflow": "fold", "min_width": 6})
 
 
 def _bar(word: WordContribution, scale: float) -> Text:
@@ -114,12 +144,11 @@ def _read_from(text: str, word: WordContribution) -> Text:
 
 
 def _context(word: WordContribution) -> Text:
-    """What context does to the word; nothing where it stays at its default."""
-    if not word.context or word.default is None:
+    """What context does to the word and by which word; nothing where it stays at its default."""
+    shift = shift_of(word)
+    if shift is None:
         return Text("")
-    is_reversed = word.contribution * word.default < 0
-    change = "reversed" if is_reversed else "stronger" if abs(word.contribution) > abs(word.default) else "weaker"
-    return Text(f"{word.context:+.2f} {change}", style="bold yellow" if is_reversed else "yellow")
+    return Text(shown(f"{word.context:+.2f} {shift.told}"), style="bold yellow" if shift.is_reversed else "yellow")
 
 
 def _without(explanation: Explanation, word: WordContribution) -> Text:

@@ -9,6 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from splade.report.explanation_steps import METHODS
 from splade.report.pieces import pieces_name
 from splade.report.removal import effect
+from splade.report.shifts import shift_of
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 """All but tab and line feed."""
@@ -26,6 +27,7 @@ def templates() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {"signed": _signed, "effect": effect, "method": METHODS.__getitem__, "pieces": pieces_name}
+    environment.filters["shift"] = shift_of
     return environment
 
 

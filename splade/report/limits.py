@@ -36,7 +36,7 @@ def limits(explanation: Explanation, mute: Sequence[str] = ()) -> tuple[str, ...
         found.append(_about_mute(list(dict.fromkeys(mute))))
     if explanation.tokens_cut:
         found.append(f"{explanation.tokens_cut} tokens at the end were not read: the text is too long for the model.")
-    if any(word.default is not None for word in explanation.words):
+    if explanation.has_defaults:
         return (*found, *_about_context(explanation))
     found.append(_ABOUT_BIAS[explanation.method].format(bias=explanation.bias, share=explanation.bias_share))
     if explanation.whole_text:
@@ -51,14 +51,16 @@ def limits(explanation: Explanation, mute: Sequence[str] = ()) -> tuple[str, ...
 
 def _about_context(explanation: Explanation) -> list[str]:
     """How much of a decision the table of words makes, and how much context."""
-    moved = [word.context for word in explanation.words if word.context]
-    magnitude = sum(abs(part) for word in explanation.words for part in (word.default or 0.0, word.context or 0.0))
-    share = 1 - sum(map(abs, moved)) / magnitude if magnitude else 1.0
-    shifted = f"context shifts {len(moved)} of {len(explanation.words)} words" if moved else "context shifts no word"
-    return [
-        f"{share:.0%} of this is what the words say in any text; {shifted}. Removing a word takes away its "
-        f"contribution, exactly. The bias {explanation.bias:+.2f} is the same for every text."
+    moved = sum(bool(word.context) for word in explanation.words)
+    shifted = f"context shifts {moved} of {len(explanation.words)} words" if moved else "context shifts no word"
+    lines = [
+        f"{explanation.context_free_share:.0%} of this is context-free: what the words say in any text; {shifted}. "
+        f"Removing a word takes away its contribution, exactly. The bias {explanation.bias:+.2f} is the same for every "
+        "text."
     ]
+    if any(word.cause for word in explanation.words):
+        lines.append("Causes are measured, not proved: with that word masked, most of the shift is gone.")
+    return lines
 
 
 def _about_mute(words: Sequence[str]) -> str:

@@ -1,5 +1,7 @@
 """Where removing a word does something else than the word says: the few rows of a table that deserve a mark."""
 
+from dataclasses import replace
+
 from splade.explanation import Explanation, WordContribution
 from splade.report.pieces import pieces_name
 
@@ -34,7 +36,8 @@ def changes_decision(word: WordContribution, explanation: Explanation) -> bool:
 
 def told_of_decision(explanation: Explanation) -> str:
     """Whether the decision hangs on a single word, in a sentence; nothing where that was not asked for."""
-    listed = explanation.listed()
+    # Removals are of single dimensions, whatever is shown together.
+    listed = replace(explanation, merge_inflections=False).listed()
     unnamed = listed.pieces.label_changes if listed.pieces else None
     if unnamed is None and all(word.label_without is None for word in listed.words):
         return ""

@@ -25,6 +25,10 @@ AllTokens = Annotated[
     ),
 ]
 
+MergeInflections = Annotated[
+    bool, typer.Option("--merge-inflections", help="Show forms of one word (film, films) as one, with their sum.")
+]
+
 
 @contextmanager
 def errors_as_sentences() -> Iterator[None]:

@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from splade.files import require_writable_target
-from splade.scripts.console import AllTokens, console
+from splade.scripts.console import AllTokens, MergeInflections, console
 from splade.scripts.corpus import SkipBadRows, tell_beside
 from splade.scripts.given_texts import read_texts
 from splade.scripts.report import write_explanations
@@ -59,6 +59,7 @@ def explain(
     abstain: Abstain = None,
     windows: Annotated[bool, typer.Option(help="Read long texts whole, in windows with a decision each.")] = False,
     all_tokens: AllTokens = False,
+    merge_inflections: MergeInflections = False,
     as_json: AsJson = False,
     html: Annotated[Path | None, typer.Option(help="Write a page to look at instead of printing.")] = None,
 ) -> None:
@@ -70,6 +71,10 @@ def explain(
     text behind a word that the model read in. "without it" is how the sum changes when the word is removed, exactly;
     a star says that this is over a tenth more or less than the word says, and a label that the decision would change
     to it. Tokens that are no whole words share one row and are part of the sum; --all-tokens names them.
+
+    For a model with literal words, "default" is what the table says of the word in any text, and "context" what this
+    text makes of it: stronger, weaker or reversed, and by which word. That word is measured, by masking every other
+    word once; it is not proved.
 
     A file, as JSON lines: lexical-sae explain MODEL --file reviews.csv --json > why.jsonl
 
@@ -88,7 +93,8 @@ def explain(
         tell_beside([NOT_CALIBRATED])
     from splade import inference
 
-    asked = {"target": target, "contrast": contrast, "method": method, "all_tokens": all_tokens, "abstain": abstain}
+    asked = {"target": target, "contrast": contrast, "method": method, "causes": True, "abstain": abstain}
+    asked |= {"all_tokens": all_tokens, "merge_inflections": merge_inflections}
     if html is not None:
         found = _watched(inference.explain_stream(loaded, given, **asked), len(given))
         typer.echo(f"written to {write_explanations(found, html, str(file or 'the command line'))}")
@@ -109,6 +115,7 @@ def why_not(
     method: Method = "dla",
     top: Top = 8,
     all_tokens: AllTokens = False,
+    merge_inflections: MergeInflections = False,
     as_json: AsJson = False,
 ) -> None:
     """Show which words speak for the label that a text got, and not for another.
@@ -118,7 +125,8 @@ def why_not(
     loaded = _loaded(model)
     from splade import inference
 
-    explanation = inference.explain(loaded, text, contrast=label, method=method, all_tokens=all_tokens)
+    shown = {"all_tokens": all_tokens, "merge_inflections": merge_inflections}
+    explanation = inference.explain(loaded, text, contrast=label, method=method, causes=True, **shown)
     if explanation.label == label:
         others = ", ".join(repr(name) for name, _ in explanation.probabilities if name != label)
         raise ValueError(f"this text does get the label {label!r}; ask why not {others}")
@@ -131,6 +139,7 @@ def flip(
     to: Annotated[str | None, typer.Option(help="The label to change to; by default any other.")] = None,
     seconds: Annotated[float, typer.Option(help="Time for each of the two searches.", min=0.1)] = 10.0,
     all_tokens: AllTokens = False,
+    merge_inflections: MergeInflections = False,
     as_json: AsJson = False,
 ) -> None:
     """Find the fewest words whose removal changes the decision, and the fewest that are enough for it, with proof.
@@ -147,7 +156,8 @@ def flip(
 
     with Console(stderr=True).status("looking for the fewest words"):
         # Only the clock stops the search: the number of sets is no limit that a person would set.
-        found = inference.find_reasons(loaded, text, to, max_nodes=10**9, seconds=seconds, all_tokens=all_tokens)
+        shown = {"all_tokens": all_tokens, "merge_inflections": merge_inflections}
+        found = inference.find_reasons(loaded, text, to, max_nodes=10**9, seconds=seconds, **shown)
     if as_json:
         typer.echo(json.dumps(found.as_dict()))
     else:

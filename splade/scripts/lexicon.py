@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from splade.scripts.console import AllTokens, console, run_command
+from splade.scripts.console import AllTokens, MergeInflections, console, run_command
 from splade.scripts.corpus import (
     Columns,
     File,
@@ -39,6 +39,7 @@ def lexicon(
     skip_bad_rows: SkipBadRows = False,
     labelled: Labelled = False,
     all_tokens: AllTokens = False,
+    merge_inflections: MergeInflections = False,
     as_json: AsJson = False,
 ) -> None:
     """Show which words speak for and against each class over a corpus, or all about one word.
@@ -76,7 +77,8 @@ def lexicon(
             collect(loaded, corpus.texts, pages, corpus.labels, on_step=bars)
             found: dict[str, Any] = {"pages": [page.page(all_tokens=all_tokens).as_dict() for page in pages]}
         else:
-            found = survey(loaded, corpus.texts, corpus.labels, top=top, all_tokens=all_tokens, on_step=bars).as_dict()
+            shown = {"top": top, "all_tokens": all_tokens, "merge_inflections": merge_inflections}
+            found = survey(loaded, corpus.texts, corpus.labels, **shown, on_step=bars).as_dict()
     if chosen is not None and not pages:
         found["lexicon"]["classes"] = [own for own in found["lexicon"]["classes"] if own["label"] in chosen]
         found["weights"] = {name: words for name, words in found["weights"].items() if name in chosen}

@@ -27,12 +27,12 @@ from splade.evaluation.names_text import (
     distinct_words,
     replace_word,
     span_around,
-    stem,
 )
 from splade.inference import explain
 from splade.models.backbone import Backbone
 from splade.models.config import ModelConfig
 from splade.models.lexical_sae import LexicalSAE
+from splade.word_forms import stem
 from tests import tiny
 
 GOOD, BAD = ("good", "great", "wonderful", "happy"), ("bad", "awful", "terrible", "boring")

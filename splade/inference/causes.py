@@ -1,0 +1,127 @@
+"""Which word of the text causes each shift by context: measured by masking every other word once, not proved.
+
+The head of a model with literal words is linear and masking keeps the number of tokens, so that a word's default stays
+as it is and its context part is in proportion to `activation - default`. What masking one word takes away of that is
+its share, whatever label is asked about.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import torch
+
+from splade.data.batches import TokenisedTexts, length_buckets, pad_id
+from splade.data.words import TextLayout
+from splade.explanation import Cause
+from splade.inference.reading import ReadTexts
+from splade.models.lexical_sae import LexicalSAE
+from splade.models.literal_reading import read_words
+
+NEAREST = 64
+"""Words around a shifted word that are masked; one at a time."""
+LEAST_SHARE = 0.5
+"""A word causes a shift if without it at least so much of the context part is gone."""
+TEXTS_AT_ONCE = 64
+"""Masked texts in a batch."""
+
+
+class Shifted(NamedTuple):
+    """A word of a text that context shifts."""
+
+    entry: int
+    """Its place in the code of the batch."""
+    row: int
+    dimension: int
+    default: float
+    change: float
+    """Its activation minus the default."""
+    around: tuple[int, ...]
+    """Words of the layout to mask, the nearest first."""
+
+
+def find_causes(read: ReadTexts) -> Mapping[int, Cause]:
+    """The causes of shifts, by entry of the code; shifts that no single word accounts for have none."""
+    shifted, layouts = list(_shifted(read)), read.layouts
+    trials = sorted({(word.row, masked) for word in shifted for masked in word.around})
+    texts = [_masked(read.model, layouts[row], masked) for row, masked in trials]
+    readings = dict(zip(trials, _readings(read.model, texts), strict=True))
+    causes: dict[int, Cause] = {}
+    for word in shifted:
+        trial = {masked: _share_left(word, readings[word.row, masked]) for masked in word.around}
+        best = min(trial, key=lambda masked: trial[masked], default=None)
+        if best is not None and 1 - trial[best].context >= LEAST_SHARE:
+            layout = layouts[word.row]
+            start, end = layout.word_spans[best]
+            causes[word.entry] = Cause(layout.written((start, end)), start, end, 1 - trial[best].context)
+    return causes
+
+
+class Left(NamedTuple):
+    """What is left of a shift when a word is masked; of several that leave nothing, some leave less of a tendency."""
+
+    context: float
+    """Share of the context part."""
+    tendency: float
+    """How near the word still is to shifting: a change below the dead zone does not act, but it is there."""
+
+
+class Reading(NamedTuple):
+    """A word of a masked text."""
+
+    activation: float
+    tendency: float
+
+
+def _share_left(word: Shifted, reading: Mapping[int, Reading]) -> Left:
+    there = reading.get(word.dimension)
+    if there is None:
+        # Where a script writes no spaces, a mask may take a part of the word with it; that tells nothing.
+        return Left(1.0, 1.0)
+    return Left(abs((there.activation - word.default) / word.change), there.tendency)
+
+
+def _shifted(read: ReadTexts) -> Iterator[Shifted]:
+    code = read.state.code
+    if code.defaults is None or read.model.tokenizer.mask_token_id is None:
+        return
+    changes = code.values - code.defaults
+    own = read.model.own_words(read.batch.input_ids.to(code.ids.device)).tolist()
+    rows, ids, positions = code.rows.tolist(), code.ids.tolist(), code.positions.tolist()
+    for entry in changes.nonzero().flatten().tolist():
+        row = rows[entry]
+        around = _nearest(read.layouts[row], own[row], ids[entry], positions[entry])
+        yield Shifted(entry, row, ids[entry], float(code.defaults[entry]), float(changes[entry]), around)
+
+
+def _nearest(layout: TextLayout, own: Sequence[int], dimension: int, position: int) -> tuple[int, ...]:
+    """The words nearest to a position that are not the word there, itself or repeated; punctuation is no word."""
+    same = {layout.token_words[i] for i in range(len(layout)) if own[i] == dimension}
+    here = layout.token_words[position]
+    others = [
+        word
+        for word, span in enumerate(layout.word_spans)
+        if word not in same and any(map(str.isalnum, layout.written(span)))
+    ]
+    return tuple(sorted(others, key=lambda word: abs(word - (here or 0)))[:NEAREST])
+
+
+def _masked(model: LexicalSAE, layout: TextLayout, word: int) -> list[int]:
+    """The tokens of a text with those of one word masked."""
+    blank = int(model.tokenizer.mask_token_id)  # pyright: ignore[reportArgumentType]
+    return [blank if at == word else token for token, at in zip(layout.token_ids, layout.token_words, strict=True)]
+
+
+@torch.no_grad()
+def _readings(model: LexicalSAE, texts: Sequence[list[int]]) -> list[dict[int, Reading]]:
+    """The words of tokenised texts, by dimension."""
+    found: list[dict[int, Reading]] = [{} for _ in texts]
+    device = next(model.parameters()).device
+    tokenised = TokenisedTexts(tuple(texts), (0,) * len(texts), pad_id(model.tokenizer))
+    for rows in length_buckets(tokenised, TEXTS_AT_ONCE):
+        batch = tokenised.batch(rows)
+        read = read_words(model, batch.input_ids.to(device), batch.attention_mask.to(device), None)
+        entries = (read.rows, read.words, read.activations, read.shifts.smooth_count)
+        for at, word, activation, tendency in zip(*(part.tolist() for part in entries), strict=True):
+            before = found[rows[at]].get(word, Reading(0.0, 0.0))
+            found[rows[at]][word] = Reading(before.activation + activation, max(before.tendency, tendency))
+    return found
