@@ -12,7 +12,7 @@ give the first two only. No score looks at the label.
 
 from collections.abc import Callable, Sequence
 from itertools import islice
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
@@ -30,6 +30,7 @@ NO_WORDS = InputWarning("no_words", "There is no word in this text: the label is
 NO_WEIGHT = InputWarning("no_weight", "No word of this text has a weight: the label is the model's bias alone.")
 
 
+@runtime_checkable
 class Read(Protocol):
     """Some texts and what the model made of them."""
 

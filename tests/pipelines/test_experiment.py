@@ -91,7 +91,7 @@ def test_a_run_names_the_words_that_its_training_texts_have_cut(settings, tmp_pa
 
 
 def test_a_model_with_literal_words_is_saved_with_the_training_texts_of_each_word(settings, tmp_path):
-    config = build_config({**settings, "recipe": "words", "output_dir": str(tmp_path / "run")})
+    config = build_config({**settings, "recipe": "anchored", "output_dir": str(tmp_path / "run")})
     run_experiment(config, device="cpu")
     counts = attached_frequencies(tmp_path / "run" / "model")
     train = load_data(config, 0).train.texts
