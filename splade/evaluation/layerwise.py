@@ -53,11 +53,13 @@ class LayerwiseResult:
 @torch.no_grad()
 def attribute_layers(
     model: LexicalSAE, texts: Sequence[str], seed: int = 0, batch_size: int = 16, on_step: OnStep = silent
-) -> LayerwiseResult:
-    """The contribution of every layer to the decisions on the texts.
+) -> LayerwiseResult | None:
+    """The contribution of every layer to the decisions on the texts; None where no layer is asked.
 
     A text is read once whole, once without each layer, and once without all of them.
     """
+    if not model.asks_encoder:
+        return None
     model.eval()
     tokens = tokenise(model.tokenizer, texts, model.max_length)
     model = model.opened_to(tokens.ids)

@@ -94,6 +94,8 @@ def measure_long_context(
     chosen = split.take(range(min(plan.needles, len(split))))
     if not len(chosen):
         raise ValueError("there is no text to hide; give at least one")
+    # Once for all documents, so that a word has the same dimension alone and in each of them.
+    model = model.opened_to([text.ids for text in encode(model.tokenizer, list(chosen.texts))])
     count = _token_counter(model)
     alone = _told(read_whole(model, chosen.texts, plan.overlap))
     points, total = [], len(plan.lengths) * (len(PLACES) + 1)

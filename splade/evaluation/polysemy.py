@@ -75,6 +75,11 @@ def measure_polysemy(
     on_step: OnStep = silent,
 ) -> PolysemyResult:
     """Slots, senses and word-in-context pairs; either kind of data may be empty."""
+    if model.literal is not None:
+        raise ValueError(
+            "polysemy reads what a word activates in one sentence and another, and a literal word activates itself "
+            "alone; use a model of recipe: neighbours"
+        )
     means, slots = BootstrapMeans(seed=plan.seed), []
     codes: dict[str, None] = {}
     row = 0

@@ -50,7 +50,8 @@ class EvaluationResults:
     ablation_sparsity: AblationSparsity
     probes: ProbeResult | None
     downstream: DownstreamLoss
-    layers: LayerwiseResult
+    layers: LayerwiseResult | None
+    """None for a table of words, which asks no encoder."""
     seconds: dict[str, float]
     """Wall time of each part; `reading` is the pass that all collectors share."""
     selective: SelectiveResult | None = None

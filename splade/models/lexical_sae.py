@@ -197,6 +197,11 @@ class LexicalSAE(nn.Module):
         """
         return self if self.literal is None else with_words(self, self.literal.new_words(texts))
 
+    @property
+    def asks_encoder(self) -> bool:
+        """Whether decisions depend on the encoder: without context, literal words are their table."""
+        return self.literal is None or self.context is not None
+
     def adopt(self, view: "LexicalSAE") -> None:
         """Become what a view of this model is: its parts, dimensions and settings, until another is adopted."""
         self._modules, self.dimensions, self.config = view._modules, view.dimensions, view.config

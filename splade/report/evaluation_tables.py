@@ -51,7 +51,7 @@ def truth_tables(found: Data) -> list[FigureTable]:
 def word_tables(found: Data) -> list[FigureTable]:
     """Classes, edits, spread, single words, what the gate costs, and the encoder's layers."""
     return [
-        _layer_table(found["layers"]),
+        *([] if found["layers"] is None else [_layer_table(found["layers"])]),
         _downstream_table(found["downstream"], found["performance"]),
         _stability_table(found["stability"]),
         _separation_table(found["separation"]),

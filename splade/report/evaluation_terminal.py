@@ -28,7 +28,7 @@ def evaluation_view(found: Data) -> Group:
         _removal_table(found["removability"], found["eraser"]),
         *_compared(found),
         figures_table("What are its words like?", word_rows(found)),
-        _layer_table(found["layers"]),
+        *([] if found["layers"] is None else [_layer_table(found["layers"])]),
         Text("In brackets: 95 % intervals over texts. docs/evaluation.md says how each figure is made.", style="dim"),
     ]
     return Group(*parts)

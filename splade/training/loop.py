@@ -153,7 +153,7 @@ class Trainer:
             if isinstance(self.train, FoldedDocuments):
                 # The table alone is a model too: where texts are few, context may only do harm.
                 self._validate()
-        while self._is_learning and self.epoch < self.max_epochs and not self.selection.is_over:
+        while self.model.asks_encoder and self.epoch < self.max_epochs and not self.selection.is_over:
             self._finish_epoch()
             self._validate()
             self._save_if_asked()
@@ -166,16 +166,11 @@ class Trainer:
         assert self.selection.best is not None
         return self.selection.best
 
-    @property
-    def _is_learning(self) -> bool:
-        """Whether there is anything to learn by steps: without context, literal words are their table."""
-        return self.model.literal is None or self.model.context is not None
-
     def prepare(self) -> None:
         """What comes before the first step: words that may be revived, a calibrated gate, and a learning rate."""
         settings = self.settings
         if isinstance(self.train, FoldedDocuments):
-            folds = self.train.heads if self._is_learning else ()
+            folds = self.train.heads if self.model.asks_encoder else ()
             fit_word_table(self.model, self.train, self.train.folds, folds, self.callbacks.on_step)
         for term in self.criterion.objective.terms.values():
             if isinstance(term, FrequencyPenalty) and term.config.proposals:

@@ -9,14 +9,17 @@ from scipy.stats import spearmanr
 
 from splade.circuits.sparse_code import SparseCode
 from splade.data import TextSplit
+from splade.encoding import encode
 from splade.evaluation.long_context import LongContextPlan, _compare, _Told, measure_long_context, rank_correlation
 from splade.evaluation.long_documents import FILLER_ALONE, PLACES, filler_alone, hide_needle
 from splade.evaluation.whole_documents import pool_entries, read_whole
 from splade.inference.windows import cut_windows
 from splade.models.config import ModelConfig
+from splade.models.literal_reading import default_activation
 from splade.report.long_context_tables import long_context_page
 from splade.report.tables import tables_html
 from tests import tiny
+from tests.literal import batch_of, literal_model, opened
 
 
 def count(text: str) -> int:
@@ -71,6 +74,25 @@ def test_a_short_text_is_decided_as_ever_and_a_long_one_by_all_its_windows(model
     strongest = torch.stack([window.code.dense()[0] for window in windows]).amax(0)
     torch.testing.assert_close(state.code.dense()[1], strongest, atol=1e-4, rtol=1e-4)
     torch.testing.assert_close(state.logits[1], model.head()(strongest[None]).logits[0], atol=1e-3, rtol=1e-4)
+
+
+def test_literal_words_of_a_long_text_have_its_default_and_the_mean_shift_of_their_windows():
+    long = "the acting was terrible and the plot boringly filmed badly " * 20
+    model = opened(literal_model(), long)
+    short, whole = read_whole(model, ["a good film"]), read_whole(model, [long])
+    ids, mask = batch_of(model, "a good film")
+    torch.testing.assert_close(short.logits, model.classify_document(ids, mask).logits)
+    factors = {}
+    for start, end in cut_windows(model.tokenizer, long, model.max_length, 0.25):
+        code = read_whole(model, [long[start:end]]).code
+        for word, factor in zip(code.ids.tolist(), (code.values / code.defaults).tolist(), strict=True):
+            factors.setdefault(word, []).append(factor)
+    scale = float(default_activation(torch.tensor([len(encode(model.tokenizer, [long])[0])]))[0])
+    expected = [scale * sum(factors[word]) / len(factors[word]) for word in whole.code.ids.tolist()]
+    assert len(factors) == len(expected)
+    torch.testing.assert_close(whole.code.values, torch.tensor(expected))
+    said = model.head().class_bias + (whole.code.values[:, None] * model.head().word_vectors[whole.code.ids]).sum(0)
+    torch.testing.assert_close(whole.logits[0], said)
 
 
 def test_windows_of_a_model_that_does_not_pool_by_the_maximum_are_refused():

@@ -53,9 +53,8 @@ def _side_by_side(code: SparseCode, values: Float[Tensor, " K"], count: int) -> 
     """The words of one text `count` times, as so many texts, with these strengths."""
     size = len(code.ids)
     offsets = size * torch.arange(count + 1, device=code.ids.device)
-    return replace(
-        code, ids=code.ids.repeat(count), values=values, positions=code.positions.repeat(count), offsets=offsets
-    )
+    repeated = {"ids": code.ids.repeat(count), "values": values, "positions": code.positions.repeat(count)}
+    return replace(code, **repeated, offsets=offsets, defaults=None)
 
 
 GRADIENT = ByFunction(
