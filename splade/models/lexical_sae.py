@@ -206,11 +206,6 @@ class LexicalSAE(nn.Module):
         """Become what a view of this model is: its parts, dimensions and settings, until another is adopted."""
         self._modules, self.dimensions, self.config = view._modules, view.dimensions, view.config
 
-    @property
-    def asks_encoder(self) -> bool:
-        """Whether decisions depend on the encoder; those of a table of literal words alone do not."""
-        return self.literal is None or self.context is not None
-
     def encoder_parameters(self) -> Iterator[nn.Parameter]:
         """What makes the encoder's states: the backbone, and the vectors of shapes where it is told them."""
         yield from self.backbone.parameters()

@@ -57,7 +57,7 @@ def selective_rows(selective: Data | None) -> Rows:
 
 def _context_rows(context: Data) -> Rows:
     """What literal words decide without context, and how often it acts."""
-    without = f"words per text not at their default; none in {_mean_share(context['texts_without'])} of texts"
+    without = f"words per text not at their default; none in {share_text(context['texts_without'])} of texts"
     return [
         ("context-free accuracy", share_text(context["context_free"]), "every word at its default: the table alone"),
         ("context shifts", number_text(context["shifts"], 1), without),
