@@ -12,7 +12,7 @@ give the first two only. No score looks at the label.
 
 from collections.abc import Callable, Sequence
 from itertools import islice
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
@@ -30,6 +30,7 @@ NO_WORDS = InputWarning("no_words", "There is no word in this text: the label is
 NO_WEIGHT = InputWarning("no_weight", "No word of this text has a weight: the label is the model's bias alone.")
 
 
+@runtime_checkable
 class Read(Protocol):
     """Some texts and what the model made of them."""
 
@@ -121,21 +122,18 @@ def _about_unknown(usual: UsualTexts, text: str, weight: float) -> str:
     words = list(words_of(text))
     unknown = [word for word in words if word_hash(word) not in usual.known_words]
     distinct = list(dict.fromkeys(unknown))
-    named = ", ".join(islice(distinct, NAMED_WORDS)) + (", …" if len(distinct) > NAMED_WORDS else "")
-    return (
-        f"{len(unknown)} of {len(words)} words do not occur in the training texts ({named}): "
-        "another language or subject?"
-    )
+    named = ", ".join(islice(distinct, NAMED_WORDS)) + (", …" if len(distinct) > NAMED_WORDS else ".")
+    return f"{len(unknown)} of {len(words)} words never occur in the training texts: {named}"
 
 
 def _about_distance(usual: UsualTexts, text: str, weight: float) -> str:
     del usual, text, weight
-    return "This text is unlike the texts that the model was trained on: it may be off topic."
+    return "Unlike the training texts: possibly off topic."
 
 
 def _about_evidence(usual: UsualTexts, text: str, weight: float) -> str:
     del usual, text
-    return f"The words of this text have almost no weight, {weight:.2f} logits in all."
+    return f"The words of this text have almost no weight: {weight:.2f} logits in all."
 
 
 _MESSAGES: dict[str, Callable[[UsualTexts, str, float], str]] = {
