@@ -122,21 +122,18 @@ def _about_unknown(usual: UsualTexts, text: str, weight: float) -> str:
     words = list(words_of(text))
     unknown = [word for word in words if word_hash(word) not in usual.known_words]
     distinct = list(dict.fromkeys(unknown))
-    named = ", ".join(islice(distinct, NAMED_WORDS)) + (", …" if len(distinct) > NAMED_WORDS else "")
-    return (
-        f"{len(unknown)} of {len(words)} words do not occur in the training texts ({named}): "
-        "another language or subject?"
-    )
+    named = ", ".join(islice(distinct, NAMED_WORDS)) + (", …" if len(distinct) > NAMED_WORDS else ".")
+    return f"{len(unknown)} of {len(words)} words never occur in the training texts: {named}"
 
 
 def _about_distance(usual: UsualTexts, text: str, weight: float) -> str:
     del usual, text, weight
-    return "This text is unlike the texts that the model was trained on: it may be off topic."
+    return "Unlike the training texts: possibly off topic."
 
 
 def _about_evidence(usual: UsualTexts, text: str, weight: float) -> str:
     del usual, text
-    return f"The words of this text have almost no weight, {weight:.2f} logits in all."
+    return f"The words of this text have almost no weight: {weight:.2f} logits in all."
 
 
 _MESSAGES: dict[str, Callable[[UsualTexts, str, float], str]] = {

@@ -1,0 +1,100 @@
+"""How well a model tells texts that it was not made for: `python -m benchmarks.unusual_inputs MODEL [TEXTS]`.
+
+MODEL lies in the folder of its run, whose test texts are the ordinary ones: one half sets the limits of "at 5 %", the
+other is compared. "any" is the most extreme of the three scores. "warned" is the share that gets a warning of the model
+as it is. Per score: AUROC, and the share found where 5 % of ordinary texts would be.
+"""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from sklearn.metrics import roc_auc_score
+
+from benchmarks import odd_texts
+from splade.config.load import load_config
+from splade.data import load_text_dataset
+from splade.data.lots import rows_by_lot
+from splade.inference.reading import ReadTexts, answers
+from splade.inference.unusual import SCORES, unusual
+from splade.models.lexical_sae import LexicalSAE
+from splade.models.persistence import from_pretrained
+from splade.scripts.unseen_texts import rows_of_run
+from splade.training.run_folder import CONFIG
+
+OTHER_SETS = ("banking77", "ag_news", "sst2")
+"""Off topic for film reviews: the first two. On topic, from elsewhere: the last."""
+FALSE_ALARMS = 0.05
+
+
+def main() -> None:
+    folder, most = Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 300
+    model = from_pretrained(folder)
+    if model.calibration is None:
+        sys.exit(f"{folder} has no calibration: lexical-sae calibrate {folder}")
+    run = folder.resolve().parent
+    config = load_config(run / CONFIG)
+    own = _some(rows_of_run(config, run).test.texts, 2 * most)
+    named = {name: name for name in OTHER_SETS if name != config.data.dataset_name}
+    sets: dict[str, Sequence[str]] = {"test texts": own[1::2]}
+    sets |= {name: _some(load_text_dataset(name).test.texts, most) for name in named}
+    sets |= {"16 languages": odd_texts.FOREIGN, "gibberish": odd_texts.GIBBERISH, "emojis": odd_texts.EMOJIS}
+    sets |= {"no words": odd_texts.NO_WORDS, "one or two words": odd_texts.SHORT}
+    reference, _ = _measure(model, own[::2])
+    ordinary, _ = _measure(model, sets["test texts"])
+    table = Table("texts", "", *(f"{name}\nAUROC, at 5 %" for name in (*SCORES, "any")), "warned")
+    for name, texts in sets.items():
+        scores, warned = _measure(model, texts)
+        cells = [
+            _found(*parts)
+            for parts in zip(
+                _with_any(reference, reference),
+                _with_any(ordinary, reference),
+                _with_any(scores, reference),
+                strict=True,
+            )
+        ]
+        table.add_row(name, str(len(texts)), *cells, f"{warned:.1%}")
+    Console(width=160).print(table)
+
+
+def _some(texts: Sequence[str], most: int) -> list[str]:
+    return [texts[row] for row in rows_by_lot(len(texts), most, 0)]
+
+
+def _measure(model: LexicalSAE, texts: Sequence[str]) -> tuple[np.ndarray, float]:
+    """The scores of the texts, [T, K], and the share with a warning."""
+    assert model.calibration is not None
+    usual = model.calibration.usual
+
+    def read_scores(read: ReadTexts) -> list[list[float]]:
+        columns = [score(usual, read).tolist() for score in SCORES.values()]
+        warned = [float(bool(found)) for found in unusual(read.model.calibration, read)]
+        return [list(row) for row in zip(*columns, warned, strict=True)]
+
+    found = np.array(list(answers(model, texts, 32, read_scores)))
+    return found[:, :-1], float(found[:, -1].mean())
+
+
+def _with_any(scores: np.ndarray, reference: np.ndarray) -> list[np.ndarray]:
+    """Each score, and the least share of reference texts that reaches any of them, negated.
+
+    Beyond all of the reference, how far counts: in standard deviations, as a tiebreak.
+    """
+    above = (reference[None] >= scores[:, None]).mean(1)
+    far = ((scores - reference.max(0)) / (reference.std(0) + 1e-9)).clip(0).max(1)
+    return [*scores.T, far - above.min(1)]
+
+
+def _found(reference: np.ndarray, ordinary: np.ndarray, scores: np.ndarray) -> str:
+    limit = np.quantile(reference, 1 - FALSE_ALARMS)
+    labels = np.r_[np.zeros(len(ordinary)), np.ones(len(scores))]
+    area = roc_auc_score(labels, np.r_[ordinary, scores])
+    return f"{area:.3f}, {(scores > limit).mean():.0%}"
+
+
+if __name__ == "__main__":
+    main()
