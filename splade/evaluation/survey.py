@@ -1,6 +1,6 @@
 """A model seen over a whole corpus, in one pass: the lexicon of each class, how steady its weights are, its regions."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -43,12 +43,14 @@ def survey(
     batch_size: int = 32,
     all_tokens: bool = False,
     merge_inflections: bool = False,
+    beside: Sequence[Collector] = (),
     on_step: OnStep = silent,
 ) -> Survey:
     """Lexicon, weights and atlas over the texts, each counted under its label, or else under its predicted class.
 
     Lists name whole words and sum the rest; with `all_tokens` they name word pieces and symbols too. With
     `merge_inflections` the lexicon has the forms of a word (film, films) as one, which has no one weight.
+    `beside` are other collectors that are to see the same texts.
 
     Example: `survey(model, texts).lexicon.classes[0].speaks_for[0].name`
     """
@@ -59,7 +61,7 @@ def survey(
     words, weights = LexiconCollector(*shape, merged.counts_under if merged else None), WeightCollector(*shape)
     head = model.head(CLASSIFY)
     regions = RegionSampler(head) if head.is_piecewise_linear else None
-    collectors: list[Collector] = [words, weights, *filter(None, (regions, merged))]
+    collectors: list[Collector] = [words, weights, *filter(None, (regions, merged)), *beside]
     collect(model, texts, collectors, labels, batch_size, on_step)
 
     def name_of(dimension: int) -> str:

@@ -101,11 +101,11 @@ def neighbour_agreement(model: LexicalSAE, rows: Float[Tensor, "V C"], words: Se
     table: Int[Tensor, " T"] = (~model.gate.closed.cpu()[: len(rows)] & (rows != 0).any(-1)).nonzero().flatten()
     embeddings = model.literal.embeddings(model.backbone.input_embeddings()).detach().cpu()
     near = normalize(embeddings - embeddings[table].mean(0), dim=-1)
-    among, found = near[table], []
-    for word in words:
+    nearest = (near[list(words)] @ near[table].T).topk(min(NEIGHBOURS + MOST_FORMS, len(table))).indices
+    found = []
+    for word, candidates in zip(words, table[nearest].tolist(), strict=True):
         own = stem(model.dimensions[word].name)
-        nearest = (among @ near[word]).topk(min(NEIGHBOURS + MOST_FORMS, len(table))).indices
-        others = [i for i in table[nearest].tolist() if stem(model.dimensions[i].name) != own][:NEIGHBOURS]
+        others = [i for i in candidates if stem(model.dimensions[i].name) != own][:NEIGHBOURS]
         mean = rows[others].mean(0) if others else torch.zeros_like(rows[word])
         found.append(float(mean @ rows[word] / rows[word].square().sum()))
     return found

@@ -58,11 +58,26 @@ class Study:
 
 
 @dataclass(frozen=True)
+class Lead:
+    """What a page of a model with literal words shows first: its table in words, and how far it decides."""
+
+    classes: Sequence[tuple[str, Sequence[Any]]]
+    """Per label its strongest words, each with `name`, `weight` and `texts`."""
+    from_data_alone: Sequence[str] = ()
+    """Words whose weight is the training data's, not their meaning's."""
+    accuracies: Sequence[tuple[str, str, str]] = ()
+    """Of the model, of its table alone, and of baselines: name, value and remark."""
+    examples: Sequence[Example] = ()
+
+
+@dataclass(frozen=True)
 class Page:
     """What a page shows."""
 
     title: str
     subtitle: str = ""
+    lead: Lead | None = None
+    """What stands above all figures; None for models without a table of words."""
     headline: Figures | None = None
     """The figures to see first."""
     figures: Sequence[Figures] = ()
@@ -89,9 +104,20 @@ def page_html(page: Page) -> str:
         "report.html.j2",
         page.title,
         page=page,
-        texts=[{"example": one, **explained_text(one.explanation, WORDS)} for one in page.examples],
+        texts=_texts(page.examples),
+        first_texts=_texts(page.lead.examples) if page.lead else [],
+        heaviest=_heaviest(page.lead) if page.lead else 1.0,
         reach=_Reach.of(page.lexicon) if page.lexicon else None,
     )
+
+
+def _texts(examples: Sequence[Example]) -> list[dict[str, Any]]:
+    return [{"example": one, **explained_text(one.explanation, WORDS)} for one in examples]
+
+
+def _heaviest(lead: Lead) -> float:
+    """The greatest weight, which has the longest bar."""
+    return max((word.weight for _, words in lead.classes for word in words), default=0.0) or 1.0
 
 
 def html_document(template: str, title: str, *, style: str | None = None, **data: Any) -> str:

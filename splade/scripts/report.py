@@ -1,6 +1,7 @@
 """Pages to look at: of a run (`lexical-sae report`), and of a batch of explanations (`lexical-sae explain --html`)."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,10 +13,11 @@ from splade.scripts.console import AllTokens, console, run_command
 
 if TYPE_CHECKING:  # imported late, so that --help does not wait for torch
     from splade.data import TextSplit
+    from splade.evaluation.table_words import TableWordCollector
     from splade.explanation import Explanation
     from splade.models.lexical_sae import LexicalSAE
     from splade.progress import OnStep
-    from splade.report.page import Example, Page
+    from splade.report.page import Example, Lead, Page
     from splade.scripts.report_files import RunFiles
 
 GOLDEN = 0.6180339887498949
@@ -24,6 +26,10 @@ READ_AT_MOST = 2000
 """Test texts behind the words of each class."""
 LOOKED_AT = 200
 """Test texts among which examples are looked for."""
+LEAD_TEXTS = 3
+"""Coloured texts at the beginning of a report, where words may shift."""
+FEWEST_WORDS, MOST_WORDS = 3, 24
+"""Words of each class at the beginning, and of all classes together unless these would be too few for one."""
 SHOWN_AT_MOST = 500
 """Explanations on one page: a browser takes no more with ease."""
 
@@ -138,6 +144,7 @@ def _read_by_model(files: "RunFiles", texts: int, on_step: "OnStep", *, all_toke
     """The words of each class and some texts explained; nothing where the model or its data cannot be had."""
     from splade.config.load import load_config
     from splade.evaluation.survey import survey
+    from splade.evaluation.table_words import TableWordCollector
     from splade.models.persistence import from_pretrained
     from splade.pipelines import load_data, require_same_labels, require_same_rows
 
@@ -157,12 +164,42 @@ def _read_by_model(files: "RunFiles", texts: int, on_step: "OnStep", *, all_toke
     corpus = dataset.test.take(spread_rows(len(dataset.test), READ_AT_MOST))
     if len(corpus) < len(dataset.test):
         files.missing.append(f"The words of each class are those of {len(corpus)} of {len(dataset.test)} test texts.")
-    found = survey(model, corpus.texts, list(corpus.labels), all_tokens=all_tokens, on_step=on_step)
-    examples = _examples(model, corpus, texts, all_tokens=all_tokens)
-    return {"lexicon": found.as_dict()["lexicon"], "examples": examples}
+    table = TableWordCollector(model) if model.literal is not None else None
+    shown = {"all_tokens": all_tokens, "on_step": on_step}
+    found = survey(model, corpus.texts, list(corpus.labels), beside=[table] if table else [], **shown)
+    examples = _examples(model, corpus, choose_rows, texts, all_tokens=all_tokens)
+    lead = _lead(files, model, corpus, table) if table else None
+    return {"lead": lead, "lexicon": found.as_dict()["lexicon"], "examples": examples}
 
 
-def _examples(model: "LexicalSAE", corpus: "TextSplit", wanted: int, *, all_tokens: bool) -> "list[Example]":
+def _lead(files: "RunFiles", model: "LexicalSAE", corpus: "TextSplit", table: "TableWordCollector") -> "Lead":
+    """What the page of a model with literal words begins with."""
+    from splade.report.page import Lead
+
+    words = table.words(max(FEWEST_WORDS, MOST_WORDS // len(table.labels)))
+    examples = _examples(model, corpus, partial(_shifted_first, model, corpus), LEAD_TEXTS)
+    return Lead(words.classes, words.from_data_alone, files.accuracies(), examples)
+
+
+def _shifted_first(model: "LexicalSAE", corpus: "TextSplit", are_wrong: "Sequence[bool]", wanted: int) -> list[int]:
+    """Rows of right decisions, those with a reversed word first, then those with another shift."""
+    from splade.inference import explain
+    from splade.report.shifts import shift_of
+
+    right = [row for row, is_wrong in enumerate(are_wrong) if not is_wrong]
+    explained = explain(model, [corpus.texts[row] for row in right], effects=False, places=False)
+    shifts = [[shift for word in why.words if (shift := shift_of(word))] for why in explained]
+    order = sorted(range(len(right)), key=lambda i: (not any(s.is_reversed for s in shifts[i]), not shifts[i], i))
+    return [right[i] for i in order[:wanted]]
+
+
+Chooser = Callable[["Sequence[bool]", int], list[int]]
+"""Which rows to show, given which decisions are wrong and how many are wanted."""
+
+
+def _examples(
+    model: "LexicalSAE", corpus: "TextSplit", choose: Chooser, wanted: int, *, all_tokens: bool = False
+) -> "list[Example]":
     from splade.inference import explain, predict
     from splade.inference.labels import labels_of
     from splade.report.page import Example
@@ -171,8 +208,8 @@ def _examples(model: "LexicalSAE", corpus: "TextSplit", wanted: int, *, all_toke
     labelled = [names[label] for label in looked_at.labels]
     # Labels first: an explanation takes far longer, and few are shown.
     are_wrong = [label != true for label, true in zip(predict(model, looked_at.texts), labelled, strict=True)]
-    rows = choose_rows(are_wrong, wanted)
-    explained = explain(model, [looked_at.texts[row] for row in rows], all_tokens=all_tokens)
+    rows = choose(are_wrong, wanted)
+    explained = explain(model, [looked_at.texts[row] for row in rows], all_tokens=all_tokens, causes=True)
     return [Example(why, labelled[row]) for why, row in zip(explained, rows, strict=True)]
 
 

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import yaml
 
 from splade.report.arena import arena_page
-from splade.report.context_terminal import context_figures
+from splade.report.context_terminal import Row, context_figures
 from splade.report.curves import training_curves
 from splade.report.evaluation_page import EvaluationPart, evaluation_part
 from splade.report.page import Figures, Study
@@ -94,6 +94,31 @@ class RunFiles:
         is_of_sweep = not (self.folder / BASELINES).exists() and (self.folder.parent / FRONTIER).is_file()
         place = self.folder.parent if is_of_sweep else self.folder
         return self.read(place / BASELINES, lambda text: _baseline_figures(json.loads(text)), remedy) or ()
+
+    def accuracies(self) -> tuple[Row, ...]:
+        """The model's accuracy beside that of its table alone and those of baselines, as far as they were measured.
+
+        What is missing or damaged, the tables of these files say.
+        """
+        names = self._measured(self.own / "names.json", lambda found: found["model"]["context"]["accuracy"])
+        baselines = self._measured(self.folder / BASELINES, lambda found: found["baselines"])
+        test = self._measured(self.own / "results.json", lambda found: found["test"])
+        rows = [("accuracy", f"{test['accuracy']:.1%}", f"on {test['texts']} test texts")] if test else []
+        if names:
+            told = f"every word at its default: the table alone, on {names['context_free']['count']} test texts"
+            rows.append(("context-free accuracy", f"{names['context_free']['mean']:.1%}", told))
+        if baselines:
+            return *rows, *((name, f"{found['accuracy']:.1%}", "baseline") for name, found in baselines.items())
+        references = {"bag of words": "bag_of_words", "TF-IDF": "tfidf"} if names else {}
+        same = "baseline, on the same texts"
+        return *rows, *((name, f"{names[key]['mean']:.1%}", same) for name, key in references.items())
+
+    def _measured(self, path: Path, take: Callable[[dict[str, Any]], dict[str, Any]]) -> dict[str, Any]:
+        """What a file has in one place; nothing where it is missing or is not what it should be."""
+        try:
+            return take(json.loads(path.read_text(encoding="utf-8")))
+        except (OSError, ValueError, LookupError, TypeError):
+            return {}
 
     def curves(self) -> tuple[Picture, ...]:
         """The training curves."""

@@ -131,7 +131,7 @@ def _show_three(config: "ExperimentConfig", folder: Path) -> None:
     first_of_class = {test.labels[row]: row for row in reversed(short)}
     chosen = dict.fromkeys([*first_of_class.values(), *short])
     rows = list(chosen)[:3]
-    explanations = inference.explain(from_pretrained(folder), [test.texts[row] for row in rows])
+    explanations = inference.explain(from_pretrained(folder), [test.texts[row] for row in rows], causes=True)
     for row, explanation in zip(rows, explanations, strict=True):
         console.print(explanation_panel(explanation, labelled=dataset.label_names[test.labels[row]]))
 

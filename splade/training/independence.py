@@ -23,8 +23,10 @@ class Independence:
     """How much the other words' contributions change when one is masked, as a share of what that one contributed."""
 
     class Config(PartConfig):
-        weight: PositiveFloat = 1.5
-        """How much it counts when the other words change by as much as the masked word contributed."""
+        target: float = Field(default=0.15, ge=0)
+        """Change of the other words, as a share of what the masked word contributed, that is left alone."""
+        weight: PositiveFloat = 3.0
+        """How much it counts when they change by as much as the masked word contributed, beyond the target."""
         share: float = Field(default=0.125, gt=0, le=1)
         """Share of the texts of a step in which a word is masked; each costs one more pass of the encoder."""
 
@@ -38,7 +40,8 @@ class Independence:
         """What is added to the loss of a step; texts are sampled at random."""
         count = max(1, round(self.config.share * len(tokens.input_ids)))
         some = torch.randperm(len(tokens.input_ids))[:count].to(tokens.input_ids.device)
-        return self.config.weight * change_of_others(model, *(part[some] for part in tokens))
+        change = change_of_others(model, *(part[some] for part in tokens))
+        return self.config.weight * (change - self.config.target).relu()
 
 
 def change_of_others(

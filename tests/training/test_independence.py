@@ -119,7 +119,7 @@ def test_words_are_sampled_by_what_they_contribute():
     assert 0.65 < chosen[int(found.words[2])] / 400 < 0.85
 
 
-def test_texts_are_sampled_and_the_weight_counts(monkeypatch):
+def test_texts_are_sampled_and_what_is_beyond_the_target_counts(monkeypatch):
     model = literal_model()
     seen = []
 
@@ -128,5 +128,6 @@ def test_texts_are_sampled_and_the_weight_counts(monkeypatch):
         return torch.tensor(1.0)
 
     monkeypatch.setattr(independence, "change_of_others", note)
-    assert float(Independence.Config(weight=2.5, share=0.4).build()(model, read(model, *TEXTS))) == 2.5
+    assert float(Independence.Config(weight=2.5, share=0.4, target=0.2).build()(model, read(model, *TEXTS))) == 2.0
     assert seen == [2]
+    assert float(Independence.Config(target=1.0).build()(model, read(model, *TEXTS))) == 0
