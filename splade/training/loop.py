@@ -14,7 +14,7 @@ import hashlib
 import logging
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,7 @@ import torch
 from torch import Tensor, nn
 
 from splade.circuits.geco import GECOController, ce_at_accuracy
+from splade.circuits.losses import active_count
 from splade.circuits.terms import FrequencyPenalty
 from splade.data.batches import length_buckets
 from splade.models.lexical_sae import LexicalSAE
@@ -32,7 +33,7 @@ from splade.training.batch_size import MicroBatches, automatic_size
 from splade.training.calibrate import open_about_each, proposed_words, require_offset
 from splade.training.criterion import NOTHING, Criterion, PieceLoss
 from splade.training.folds import FoldedDocuments
-from splade.training.lr_range import as_found, lr_range_test
+from splade.training.lr_range import FEWEST, REHEARSED_STEPS, Reading, as_found, lr_range_test, rate_with_words
 from splade.training.optim import Optimiser, ParameterGroup, at_rate, centralise_gradients
 from splade.training.random_state import chance_as_found, random_state, restore_random_state
 from splade.training.settings import TrainingConfig
@@ -238,21 +239,47 @@ class Trainer:
         batches = self._order(epoch=0)
         self.model.train()
 
-        def loss_step(i: int) -> Tensor:
-            if self.callbacks.is_interrupted():
-                raise StoppedBeforeSaving("stopped before the first step")
+        def read(i: int) -> Reading:
+            self._require_not_interrupted()
             self.callbacks.on_step(Step("finding a learning rate", i + 1, 100))
             groups = self.train.alike(batches[i % len(batches)])
-            return torch.stack([self._cross_entropy(rows[: self.micro.size]) for rows in groups]).mean()
+            parts = [self._read(rows[: self.micro.size]) for rows in groups]
+            loss = torch.stack([part.loss for part in parts]).mean()
+            return Reading(loss, float(np.mean([part.active for part in parts])))
 
-        found = lr_range_test(loss_step, at_rate(self._groups(1.0), RANGE_TEST_RATE), [self.model, self.criterion])
-        self.callbacks.on_record({"event": "learning rate found", "lr": found.lr})
-        return found.lr
+        found = lr_range_test(read, at_rate(self._groups(1.0), RANGE_TEST_RATE), [self.model, self.criterion])
+        rate = rate_with_words(found.lr, lambda rate: self._rehearse(rate, found.active))
+        self.callbacks.on_record({"event": "learning rate found", "lr": rate})
+        return rate
 
-    def _cross_entropy(self, rows: list[int]) -> Tensor:
+    def _read(self, rows: list[int]) -> Reading:
         encoded = self._encode(rows)
         logits = self.model.decide(encoded.sparse_vector, encoded.head, encoded.words).logits
-        return self.criterion.cross_entropy(logits, encoded.labels)
+        active = active_count(encoded.sparse_vector != 0).item()
+        return Reading(self.criterion.cross_entropy(logits, encoded.labels), active)
+
+    def _rehearse(self, rate: float, active_before: Sequence[float]) -> float:
+        """Least share of words that a step of a run in small leaves active at this rate; it leaves no trace.
+
+        Of the words wanted, or of those that the batch had before the first step if they are fewer. The schedule is
+        that of a run of so few steps: in a long run the rate would not have risen by then.
+        """
+        batches, left = self._order(epoch=0), math.inf
+        with as_found([self.model, self.criterion]), chance_as_found():
+            optimiser = self.settings.optimiser.build(self._groups(rate), REHEARSED_STEPS)
+            for i, before in enumerate(active_before[:REHEARSED_STEPS]):
+                self._require_not_interrupted()
+                self.callbacks.on_step(Step("trying the learning rate", i + 1, REHEARSED_STEPS))
+                pieces = self._move(optimiser, batches[i % len(batches)])
+                active = sum(piece.share * piece.active for piece in pieces)
+                left = min(left, active / min(self.settings.active_target, before) if before else 1.0)
+                if left < FEWEST:
+                    break
+        return left
+
+    def _require_not_interrupted(self) -> None:
+        if self.callbacks.is_interrupted():
+            raise StoppedBeforeSaving("stopped before the first step")
 
     def _order(self, epoch: int) -> list[list[int]]:
         """The batches of an epoch: a function of seed and epoch alone, so that a resumed run sees the same."""
@@ -286,15 +313,7 @@ class Trainer:
             self.geco.finish_warmup(ce_at_accuracy(wanted, self.warmup_validations) if wanted else None)
 
     def _take_step(self, rows: list[int]) -> None:
-        optimiser = self.optimiser
-        optimiser.zero_grad()
-        samples = self.train.samples(rows)
-        parts = self.micro.run(rows, lambda piece, _: self._backward(piece, samples), optimiser.zero_grad)
-        pieces = [piece for part in parts for piece in part]
-        if self.settings.gradient_centralization:
-            head = {id(p) for p in self.model.heads.parameters()}
-            centralise_gradients(p for p in self.model.parameters() if id(p) not in head)
-        optimiser.step()
+        pieces = self._move(self.optimiser, rows)
         seen = self.criterion.end_of_step(pieces, is_constrained=self.is_constrained)
         self.step += 1
         if self.step == 1 and seen.active > CROWDED:
@@ -308,8 +327,19 @@ class Trainer:
             raise NoWordActive(
                 f"no word has been active for {SILENT_STEPS} steps (now step {self.step} of {self.planned_steps}): "
                 "every text gets the same answer, and nothing can be learned any more; lower training.learning_rate "
-                f"(it is {optimiser.peak_rates[0]:.1e}), or start with more words (training.calibrated_start)"
+                f"(it is {self.optimiser.peak_rates[0]:.1e}), or start with more words (training.calibrated_start)"
             )
+
+    def _move(self, optimiser: Optimiser, rows: list[int]) -> list[PieceLoss]:
+        """One step of the optimiser by the losses of these rows, which are returned."""
+        optimiser.zero_grad()
+        samples = self.train.samples(rows)
+        parts = self.micro.run(rows, lambda piece, _: self._backward(piece, samples), optimiser.zero_grad)
+        if self.settings.gradient_centralization:
+            head = {id(p) for p in self.model.heads.parameters()}
+            centralise_gradients(p for p in self.model.parameters() if id(p) not in head)
+        optimiser.step()
+        return [piece for part in parts for piece in part]
 
     def _encode(self, rows: list[int]) -> Encoded:
         """The samples of a training step, the encoder in the precision of the settings."""

@@ -8,7 +8,7 @@ import torch
 from pydantic import TypeAdapter, ValidationError
 from torch import nn
 
-from splade.training.lr_range import LARGEST, lr_range_test, rate_after_fall
+from splade.training.lr_range import FEWEST, LARGEST, SMALLEST, Reading, lr_range_test, rate_after_fall, rate_with_words
 from splade.training.optim import (
     AdamWEMA,
     OptimiserConfig,
@@ -330,7 +330,7 @@ def test_the_range_test_leaves_everything_bitwise_as_found(fails):
         torch.rand(1, generator=torch_generator)
         random.random()
         np.random.rand()
-        return model.loss(torch.from_numpy(generator.normal(size=(4, 3))).float())
+        return Reading(model.loss(torch.from_numpy(generator.normal(size=(4, 3))).float()), 1.0)
 
     def draws():
         # Not of Python's own generator, from which the type checker of the tests draws as well.
@@ -350,7 +350,7 @@ def test_the_range_test_leaves_everything_bitwise_as_found(fails):
 
 def test_the_range_test_finds_a_rate_that_trains_and_stays_in_bounds():
     model = Watched()
-    found = lr_range_test(lambda _: model.loss(torch.randn(16, 3)), groups_of(model.net), [model])
+    found = lr_range_test(lambda _: Reading(model.loss(torch.randn(16, 3)), 1.0), groups_of(model.net), [model])
     assert len(found.rates) == len(found.losses) <= 100
     assert found.rates[0] == pytest.approx(1e-7)
     # A toy this small falls fastest at the very top, which is cut.
@@ -363,12 +363,46 @@ def test_the_range_test_stops_when_the_loss_runs_away():
 
     def loss_step(i):
         calls.append(i)
-        return weight(torch.ones(1, 1)).sum() * 0 + (math.nan if i == 30 else 1.0)
+        return Reading(weight(torch.ones(1, 1)).sum() * 0 + (math.nan if i == 30 else 1.0), 1.0)
 
     group = ParameterGroup("all", list(weight.parameters()), 3e-5)
     found = lr_range_test(loss_step, [group], [weight])
     assert calls == [*range(100), *range(31)], "every batch before the first step, then up to the one that failed"
     assert found.lr == 3e-5, "a loss that never falls keeps the rate that was asked for"
+
+
+def test_a_loss_that_falls_because_every_word_closed_is_not_followed():
+    """Guessing has a lower loss than an untrained head: without words there is no rate that trains."""
+    for has_words in (True, False):
+        weight = nn.Parameter(torch.tensor(1.0))
+        group = ParameterGroup("all", [weight], 3e-5)
+
+        def read(_, weight=weight, has_words=has_words):
+            is_closed = weight.item() < 0.995
+            loss = (1.4 if is_closed else 1.5) + (weight - weight.detach())
+            return Reading(loss, float(has_words or not is_closed))
+
+        found = lr_range_test(read, [group], [nn.ParameterList([weight])])
+        if has_words:
+            assert found.lr > 1e-4, "positive control: the same fall with words is followed"
+        else:
+            assert len(found.losses) < 100
+            assert found.lr == 3e-5, "no rate makes it fall: the given one is kept"
+        assert found.active == (1.0,) * 100
+
+
+def test_a_rate_at_which_words_die_out_is_lowered_until_they_stay(caplog):
+    tried = []
+
+    def share_left(rate):
+        tried.append(rate)
+        return 1.0 if rate < 1e-4 else 0.5 * FEWEST
+
+    assert rate_with_words(3.9e-4, share_left) == pytest.approx(3.9e-4 / 9)
+    assert tried == pytest.approx([3.9e-4, 1.3e-4, 3.9e-4 / 9])
+    assert "at a learning rate of 3.9e-04 only 5.0 % of the words stay active; trying 1.3e-04" in caplog.text
+    assert rate_with_words(5e-5, share_left) == 5e-5
+    assert rate_with_words(1e-4, lambda _: 0.0) == SMALLEST, "it ends"
 
 
 @pytest.mark.parametrize("at", [1e-6, 1e-5, 1e-4, 1e-3])
@@ -394,7 +428,9 @@ def test_the_range_test_is_not_told_by_batches_that_are_harder_than_others():
         group = ParameterGroup("all", [weight], 1.0)
         found.append(
             lr_range_test(
-                lambda i, d=difficulty, w=weight: w.square() + float(d[i]), [group], [nn.ParameterList([weight])]
+                lambda i, d=difficulty, w=weight: Reading(w.square() + float(d[i]), 1.0),
+                [group],
+                [nn.ParameterList([weight])],
             )
         )
     plain, uneven = (np.array(range_test.losses) - range_test.losses[0] for range_test in found)

@@ -3,9 +3,10 @@
 import pytest
 import torch
 
+from splade.training import lr_range
 from splade.training.loop import Callbacks
 from splade.training.stopping import SILENT_STEPS, NoWordActive, Silence
-from tests.training.test_loop import recipe_trainer
+from tests.training.test_loop import assert_bitwise_equal, recipe_trainer, weights
 
 FAR = 1e4
 """A threshold that no logit reaches."""
@@ -57,3 +58,31 @@ def test_the_silence_of_a_checkpoint_counts_after_resuming():
     resumed = recipe_trainer("cis", max_epochs=20)
     resumed.load_state_dict(state)
     assert resumed.silence.steps == trainer.step
+
+
+def closing(trainer):
+    """The trainer with a loss that falls fastest by closing every word."""
+    plain = trainer.criterion.loss
+
+    def loss(model, encoded, **others):
+        task, seen = plain(model, encoded, **others)
+        return task + 100 * encoded.gate.activated.sum(), seen
+
+    trainer.criterion.loss = loss
+    return trainer
+
+
+@pytest.mark.parametrize("change", [lambda trainer: trainer, closing])
+def test_a_rate_that_closes_every_word_is_noticed_before_training_and_lowered(change, monkeypatch, caplog):
+    monkeypatch.setattr(lr_range, "rate_after_fall", lambda *_: lr_range.LARGEST)
+    records = []
+    callbacks = Callbacks(on_record=records.append)
+    trainer = change(recipe_trainer("cis", callbacks, learning_rate=None, gate_rate=200.0, calibrated_start=None))
+    before = weights(trainer.model)
+    trainer.prepare()
+    assert_bitwise_equal(weights(trainer.model), before)
+    (rate,) = [record["lr"] for record in records if record.get("event") == "learning rate found"]
+    assert trainer.optimiser.peak_rates[0] == rate
+    assert (rate < lr_range.LARGEST) == (change is closing)
+    assert ("of the words stay active; trying" in caplog.text) == (change is closing)
+    assert rate > lr_range.SMALLEST, "not lower than it must be"
