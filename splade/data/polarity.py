@@ -65,6 +65,10 @@ REVERSING = (
     "it tries in vain to be {} .",
     "it never once becomes {} .",
     "so much for {} .",
+    "it is everything but {} .",
+    "it fails at being {} .",
+    "it does not succeed in being {} .",
+    "i would hardly describe it as {} .",
 )
 PLAIN = (
     "it is very {} .",
@@ -105,6 +109,10 @@ PLAIN = (
     "a bit {} , to be honest .",
     "we all agreed that it was {} .",
     "for once , something {} .",
+    "it is {} , and nothing but .",
+    "it succeeds in being {} .",
+    "it does not fail at being {} .",
+    "i would describe it as {} .",
 )
 """As many different ones as teach that a short sentence alone reverses nothing."""
 

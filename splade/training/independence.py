@@ -23,9 +23,9 @@ class Independence:
     """How much the other words' contributions change when one is masked, as a share of what that one contributed."""
 
     class Config(PartConfig):
-        target: float = Field(default=0.15, ge=0)
+        target: float = Field(default=0.2, ge=0)
         """Change of the other words, as a share of what the masked word contributed, that is left alone."""
-        weight: PositiveFloat = 3.0
+        weight: PositiveFloat = 2.0
         """How much it counts when they change by as much as the masked word contributed, beyond the target."""
         share: float = Field(default=0.125, gt=0, le=1)
         """Share of the texts of a step in which a word is masked; each costs one more pass of the encoder."""

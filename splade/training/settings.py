@@ -61,7 +61,7 @@ class TrainingConfig(PartConfig):
     count: CountConstraint.Config | None = None
     """Keep the mean number of active words at most at `active_target`; null does not."""
     negations: float = Field(default=0.0, ge=0, le=1)
-    """Rule-made sentences about negation ("it isn't gripping"), as a share of the training texts and at most 5,320, for
+    """Rule-made sentences about negation ("it isn't gripping"), as a share of the training texts and at most 5,880, for
     models with literal words whose two labels are negative and positive. They teach context; the table never sees
     them."""
     tutor: Tutor.Config | None = None
