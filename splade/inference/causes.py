@@ -1,8 +1,8 @@
-"""Which word of the text causes each shift by context: measured by masking every other word once, not proved.
+"""Which word of the text causes each shift by context: measured by leaving every other word out once, not proved.
 
-The head of a model with literal words is linear and masking keeps the number of tokens, so that a word's default stays
-as it is and its context part is in proportion to `activation - default`. What masking one word takes away of that is
-its share, whatever label is asked about.
+The head of a model with literal words is linear, so that the context part of a word is in proportion to `factor - 1`,
+where `factor = activation / default`. What leaving out one word takes away of that is its share, whatever label is
+asked about. A word is left out, not masked: from "it was [MASK] bad" an encoder guesses "not".
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,11 +18,11 @@ from splade.models.lexical_sae import LexicalSAE
 from splade.models.literal_reading import read_words
 
 NEAREST = 64
-"""Words around a shifted word that are masked; one at a time."""
+"""Words around a shifted word that are left out; one at a time."""
 LEAST_SHARE = 0.5
 """A word causes a shift if without it at least so much of the context part is gone."""
 TEXTS_AT_ONCE = 64
-"""Masked texts in a batch."""
+"""Shortened texts in a batch."""
 
 
 class Shifted(NamedTuple):
@@ -32,23 +32,22 @@ class Shifted(NamedTuple):
     """Its place in the code of the batch."""
     row: int
     dimension: int
-    default: float
     change: float
-    """Its activation minus the default."""
+    """Its activation as a multiple of the default, minus 1."""
     around: tuple[int, ...]
-    """Words of the layout to mask, the nearest first."""
+    """Words of the layout to leave out, the nearest first."""
 
 
 def find_causes(read: ReadTexts) -> Mapping[int, Cause]:
     """The causes of shifts, by entry of the code; shifts that no single word accounts for have none."""
     shifted, layouts = list(_shifted(read)), read.layouts
-    trials = sorted({(word.row, masked) for word in shifted for masked in word.around})
-    texts = [_masked(read.model, layouts[row], masked) for row, masked in trials]
+    trials = sorted({(word.row, left_out) for word in shifted for left_out in word.around})
+    texts = [_without(layouts[row], word) for row, word in trials]
     readings = dict(zip(trials, _readings(read.model, texts), strict=True))
     causes: dict[int, Cause] = {}
     for word in shifted:
-        trial = {masked: _share_left(word, readings[word.row, masked]) for masked in word.around}
-        best = min(trial, key=lambda masked: trial[masked], default=None)
+        trial = {other: _share_left(word, readings[word.row, other]) for other in word.around}
+        best = min(trial, key=lambda other: trial[other], default=None)
         if best is not None and 1 - trial[best].context >= LEAST_SHARE:
             layout = layouts[word.row]
             start, end = layout.word_spans[best]
@@ -57,7 +56,7 @@ def find_causes(read: ReadTexts) -> Mapping[int, Cause]:
 
 
 class Left(NamedTuple):
-    """What is left of a shift when a word is masked; of several that leave nothing, some leave less of a tendency."""
+    """What is left of a shift when a word is left out; of several that leave nothing, some leave less of a tendency."""
 
     context: float
     """Share of the context part."""
@@ -66,31 +65,32 @@ class Left(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """A word of a masked text."""
+    """A word of a shortened text."""
 
     activation: float
+    default: float
     tendency: float
 
 
 def _share_left(word: Shifted, reading: Mapping[int, Reading]) -> Left:
     there = reading.get(word.dimension)
     if there is None:
-        # Where a script writes no spaces, a mask may take a part of the word with it; that tells nothing.
+        # Where a script writes no spaces, a part of the word may go along; that tells nothing.
         return Left(1.0, 1.0)
-    return Left(abs((there.activation - word.default) / word.change), there.tendency)
+    return Left(abs((there.activation / there.default - 1) / word.change), there.tendency)
 
 
 def _shifted(read: ReadTexts) -> Iterator[Shifted]:
     code = read.state.code
-    if code.defaults is None or read.model.tokenizer.mask_token_id is None:
+    if code.defaults is None:
         return
-    changes = code.values - code.defaults
+    changes = code.values / code.defaults - 1
     own = read.model.own_words(read.batch.input_ids.to(code.ids.device)).tolist()
     rows, ids, positions = code.rows.tolist(), code.ids.tolist(), code.positions.tolist()
-    for entry in changes.nonzero().flatten().tolist():
+    for entry in (code.values != code.defaults).nonzero().flatten().tolist():
         row = rows[entry]
         around = _nearest(read.layouts[row], own[row], ids[entry], positions[entry])
-        yield Shifted(entry, row, ids[entry], float(code.defaults[entry]), float(changes[entry]), around)
+        yield Shifted(entry, row, ids[entry], float(changes[entry]), around)
 
 
 def _nearest(layout: TextLayout, own: Sequence[int], dimension: int, position: int) -> tuple[int, ...]:
@@ -105,10 +105,9 @@ def _nearest(layout: TextLayout, own: Sequence[int], dimension: int, position: i
     return tuple(sorted(others, key=lambda word: abs(word - (here or 0)))[:NEAREST])
 
 
-def _masked(model: LexicalSAE, layout: TextLayout, word: int) -> list[int]:
-    """The tokens of a text with those of one word masked."""
-    blank = int(model.tokenizer.mask_token_id)  # pyright: ignore[reportArgumentType]
-    return [blank if at == word else token for token, at in zip(layout.token_ids, layout.token_words, strict=True)]
+def _without(layout: TextLayout, word: int) -> list[int]:
+    """The tokens of a text but those of one word."""
+    return [token for token, at in zip(layout.token_ids, layout.token_words, strict=True) if at != word]
 
 
 @torch.no_grad()
@@ -120,8 +119,10 @@ def _readings(model: LexicalSAE, texts: Sequence[list[int]]) -> list[dict[int, R
     for rows in length_buckets(tokenised, TEXTS_AT_ONCE):
         batch = tokenised.batch(rows)
         read = read_words(model, batch.input_ids.to(device), batch.attention_mask.to(device), None)
-        entries = (read.rows, read.words, read.activations, read.shifts.smooth_count)
-        for at, word, activation, tendency in zip(*(part.tolist() for part in entries), strict=True):
-            before = found[rows[at]].get(word, Reading(0.0, 0.0))
-            found[rows[at]][word] = Reading(before.activation + activation, max(before.tendency, tendency))
+        entries = (read.rows, read.words, read.activations, read.defaults, read.shifts.smooth_count)
+        for at, word, activation, default, tendency in zip(*(part.tolist() for part in entries), strict=True):
+            had = found[rows[at]].get(word, Reading(0.0, 0.0, 0.0))
+            found[rows[at]][word] = Reading(
+                had.activation + activation, had.default + default, max(had.tendency, tendency)
+            )
     return found
