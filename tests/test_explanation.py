@@ -5,7 +5,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from splade.explanation import FORMAT, PIECE, Explanation, Pieces, Reasons, SpanContribution, WordContribution, WordSet
+from splade.explanation import (
+    FORMAT,
+    PIECE,
+    Cause,
+    Explanation,
+    Pieces,
+    Reasons,
+    SpanContribution,
+    WordContribution,
+    WordSet,
+)
 from splade.report.shown_explanation import ShownExplanation
 
 # Not the very largest: the sum of several must be a number too.
@@ -165,3 +175,48 @@ def test_sets_of_words_name_words_and_count_pieces_unless_asked(all_tokens, word
     plain = json.loads(json.dumps(found.as_dict()))
     assert (tuple(plain["flip"]["words"]), plain["flip"]["pieces"]) == (words, pieces)
     assert (plain["enough"]["words"], plain["enough"]["pieces"]) == (None, 0)
+
+
+def forms(**changes):
+    """Two forms of one word, one of them shifted, another word and a piece."""
+    cause = Cause("not", 0, 3, 0.75)
+    words = (
+        WordContribution("films", "word", 1.0, 2.0, 4, 9, False, 2.0, False, "negative", 3.0, cause),
+        WordContribution("plot", "word", 1.0, -1.5, default=-1.5),
+        WordContribution("film", "word", 0.5, 1.0, default=1.0),
+        WordContribution(".", PIECE, 1.0, 0.25),
+    )
+    return example(words=words, explained=1.25, **changes)
+
+
+def test_forms_of_a_word_are_listed_as_one_with_their_sum():
+    listed = forms(merge_inflections=True).listed()
+    first, second = listed.words
+    assert (first.word, first.contribution, first.default, first.strength) == ("films/film", 3.0, 4.0, 1.5)
+    assert first.cause == Cause("not", 0, 3, 0.75)
+    assert first.label_without is None
+    assert second.word == "plot"
+    assert (
+        sum(word.contribution for word in listed.words) + listed.pieces.contribution + listed.bias == listed.explained
+    )
+    assert [word.word for word in forms().listed().words] == ["films", "plot", "film"]
+    assert len(forms(merge_inflections=True).words) == 4
+
+
+def test_merged_forms_and_causes_go_into_json_and_back():
+    for shown in (forms(), forms(merge_inflections=True), forms(all_tokens=True, merge_inflections=True)):
+        assert Explanation.from_json(shown.to_json()) == Explanation(**vars(shown.listed()))
+
+
+def test_forms_that_context_leaves_alone_have_no_context_together():
+    words = tuple(
+        WordContribution(name, "word", 1.0, 0.1 * i, default=0.1 * i) for i, name in ((1, "film"), (2, "films"))
+    )
+    (merged,) = example(words=words, merge_inflections=True).listed().words
+    assert merged.context == 0
+
+
+def test_the_context_free_share_weighs_both_parts():
+    assert forms().context_free_share == pytest.approx(5.5 / (5.5 + 1.0 + 0.25))
+    assert example().context_free_share == 0
+    assert example(words=()).context_free_share == 1

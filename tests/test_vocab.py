@@ -170,3 +170,17 @@ def test_sense_slots_of_a_piece_are_pieces_and_written_alike():
     word, piece = VirtualExpander.Config(token_ids=ids, num_senses=2).dimensions(vocabulary)
     assert (word.kind, word.letters) == ("sense", "bank")
     assert (piece.kind, piece.letters) == ("piece", "ing")
+
+
+def test_numbers_are_words_where_a_table_says_so(monkeypatch):
+    monkeypatch.setattr(tiny, "WORDS", [*tiny.WORDS, "10", "##10"])
+    vocabulary = Vocabulary(tiny.wordpiece.__wrapped__())
+    plain, literal = (
+        DimensionTable(vocabulary),
+        DimensionTable(vocabulary, numbers=True).with_more([Dimension("x", "word")]),
+    )
+    number, part = vocabulary.tokens.index("10"), vocabulary.tokens.index("##10")
+    assert (plain[number].kind, literal[number].kind) == ("piece", "word")
+    assert (plain[part].kind, literal[part].kind) == ("piece", "piece")
+    assert literal.clean_mask.sum() == plain.clean_mask.sum() + 2
+    assert literal.clean_mask[number]

@@ -105,3 +105,20 @@ def test_what_is_not_listed_is_summed():
     assert [word.name for word in short.speaks_against] == ["word1"]
     # Word 0 says 1.5 for x above the mean of both classes, in one of two texts; word 2 is never active.
     assert short.pieces == PieceSum(1, 0.75)
+
+
+def test_forms_of_a_word_are_one_word_in_the_lexicon():
+    head = relu_head([[2, 0], [1, 0], [0, 1], [0, 0]], [[1, -1], [-1, 1]])
+    vectors = torch.tensor([[1.0, 1, 0, 1], [1, 3, 0, 0], [0, 1, 4, 1]]).double()
+    batch = read_batch(head, vectors, [0, 0, 0])
+    alone, merged = LexiconCollector(2, 4), LexiconCollector(2, 4, torch.tensor([0, 0, 2, 3]))
+    for collector in (alone, merged):
+        collector.update(batch)
+    of_form = {word.dimension: word for word in alone.lexicon("ab", "{}".format).classes[0].speaks_for}
+    (word,) = merged.lexicon("ab", "{}".format).classes[0].speaks_for
+    assert word.contribution == pytest.approx(of_form[0].contribution + of_form[1].contribution)
+    # In two texts both forms stand, and in one only the second.
+    assert (of_form[0].count, of_form[1].count, word.count) == (2, 3, 3)
+    per_text = (centred_weights(head, vectors) * vectors[:, None])[:, 0, :2].sum(-1)
+    expected = mean_and_interval(per_text.tolist())
+    assert (word.low, word.high) == (pytest.approx(expected.low), pytest.approx(expected.high))

@@ -1,6 +1,8 @@
 """Made-up explanations to show."""
 
-from splade.explanation import SpanContribution, WordContribution
+from dataclasses import replace
+
+from splade.explanation import Cause, SpanContribution, WordContribution
 from splade.report.shown_explanation import ShownExplanation
 
 NASTY = [
@@ -55,3 +57,21 @@ def named_explanation(name: str) -> ShownExplanation:
     spans = (SpanContribution(name, 0, len(name), 1.0),)
     words = (word(0, name, label_without=name, start=0, end=len(name)),)
     return explanation(text=name, label="x" + name, target=name, words=words, spans=spans, not_explained=(name,))
+
+
+def literal_explanation(cause: str = "not") -> ShownExplanation:
+    """Of a model with literal words: a reversed word with its cause, a stronger one, a weaker one, and one unmoved."""
+    text = f"{cause} bad but great fun plot"
+    at = {name: text.index(f" {name}") + 1 for name in ("bad", "great", "fun", "plot")}
+    said = {"bad": (0.75, -1.5), "great": (2.0, 1.0), "fun": (0.25, 0.5), "plot": (-0.5, -0.5)}
+    causes = {"bad": Cause(cause, 0, len(cause), 1.0)}
+    words = tuple(
+        word(0, name, start=at[name], end=at[name] + len(name), is_expansion=False, without=contribution)
+        for name, (contribution, _) in said.items()
+    )
+    words = tuple(
+        replace(one, contribution=said[one.word][0], default=said[one.word][1], cause=causes.get(one.word))
+        for one in words
+    )
+    spans = tuple(SpanContribution(one.word, one.start, one.end, one.contribution) for one in words)
+    return explanation(text=text, words=tuple(sorted(words, key=lambda w: -abs(w.contribution))), spans=spans)

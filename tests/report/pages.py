@@ -1,11 +1,12 @@
 """Pages to look at, with something in every section."""
 
+from splade.evaluation.table_words import TableWord
 from splade.report.evaluation_page import evaluation_part
-from splade.report.page import Example, Figures, Page, Study
+from splade.report.page import Example, Figures, Lead, Page, Study
 from splade.report.picture import Picture
 from splade.report.svg import Axis, Series, line_chart
 from tests.report.evaluations import evaluation
-from tests.report.explanations import explanation, named_explanation
+from tests.report.explanations import explanation, literal_explanation, named_explanation
 
 
 def lexicon_word(name: str, contribution: float, **changes) -> dict:
@@ -22,6 +23,12 @@ def full_page(name: str = "ordinary") -> Page:
     return Page(
         title=name,
         subtitle=name,
+        lead=Lead(
+            classes=[(name, [TableWord(name, 1.5, 7)])],
+            from_data_alone=[name],
+            accuracies=[(name, name, name)],
+            examples=[Example(literal_explanation(name), name)],
+        ),
         headline=Figures(name, [(name, name, name)]),
         figures=[Figures(name, [(name, name, name)])],
         evaluation=evaluation_part(evaluation(name)),

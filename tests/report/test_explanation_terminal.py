@@ -5,7 +5,7 @@ from rich.console import Console
 
 from splade.explanation import SpanContribution
 from splade.report.explanation_terminal import explanation_panel, highlighted_text
-from tests.report.explanations import explanation, word
+from tests.report.explanations import explanation, literal_explanation, word
 
 
 def rendered(thing, width=100, colour="truecolor") -> str:
@@ -132,3 +132,40 @@ def test_punctuation_is_no_word_of_the_text_unless_all_tokens_are_asked_for():
     ]
     assert "in the text: warm +2.00 " in said[0]
     assert "in the text: , +3.00, warm +2.00" in said[1]
+
+
+def test_literal_words_have_default_context_and_cause():
+    output = rendered(explanation_panel(literal_explanation()), colour=None)
+    lines = output.splitlines()
+    table = lines[next(i for i, line in enumerate(lines) if "contribution" in line) :]
+    rows = {name: next(line for line in table if f" {name} " in line) for name in ("bad", "great", "fun", "plot")}
+    assert all(name in output for name in ("contribution", "default", "context"))
+    assert not any(name in output for name in ("without it", "read from", "says", "in the text"))
+    for name, told in {
+        "bad": ("+0.75", "-1.50", "+2.25 reversed by “not”"),
+        "great": ("+2.00", "+1.00", "+1.00 stronger"),
+        "fun": ("+0.25", "+0.50", "-0.25 weaker"),
+    }.items():
+        assert all(part in rows[name] for part in told), rows[name]
+    assert not any(kind in rows["plot"] for kind in ("reversed", "stronger", "weaker"))
+
+
+def test_shifts_are_marked_in_the_text_without_colour_too():
+    text = highlighted_text(literal_explanation())
+    assert rendered(text, colour=None) == "not bad (↺ because of “not”) but great ↑ fun ↓ plot\n"
+    assert "\x1b[1;3;9;32mbad" in rendered(text)
+    assert "9;32mgreat" not in rendered(text)
+
+
+@pytest.mark.parametrize("width", [40, 64, 80, 120])
+def test_literal_words_and_their_causes_are_whole_at_any_width(width):
+    output = rendered(explanation_panel(literal_explanation()), width, colour=None)
+    assert all(len(line) <= width for line in output.splitlines())
+    assert "…" not in output
+    assert all(part in output for part in ("+0.75", "reversed", "“not”", "contribution"))
+
+
+def test_a_cause_from_outside_is_shown_and_never_obeyed():
+    output = rendered(explanation_panel(literal_explanation("\x1b[31mred[/]")))
+    assert "\x1b[31mred" not in output
+    assert "red[/]" in output

@@ -10,7 +10,7 @@ from splade.report.explanation_html import explanation_html
 from splade.report.explanation_steps import listing
 from splade.report.limits import limits
 from splade.report.waterfall import NAMES, WIDTH, waterfall
-from tests.report.explanations import CONTROLS, HIDDEN, NASTY, explanation, named_explanation, word
+from tests.report.explanations import CONTROLS, HIDDEN, NASTY, explanation, literal_explanation, named_explanation, word
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -191,3 +191,20 @@ def test_pieces_alone_are_a_row_and_not_the_bias_alone():
     named = listing(replace(why, all_tokens=True), 8)
     assert named.words == pieces
     assert [row.name for row in named.rest] == ["bias at this input"]
+
+
+def test_a_cell_of_literal_words_shows_shifts_and_causes():
+    cell = explanation_html(literal_explanation())
+    struck = re.findall(r"line-through;[^>]*>([^<]*)</span> <small[^>]*>([^<]*)<", cell)
+    assert struck == [("bad", "(↺ because of “not”)")]
+    for told in ("default", "context", "+2.25 reversed by “not”", "+1.00 stronger", "-0.25 weaker"):
+        assert told in cell
+    assert not any(told in cell for told in ("without it", "read from"))
+
+
+@pytest.mark.parametrize("nasty", NASTY, ids=range(len(NASTY)))
+def test_a_cause_from_outside_stays_text_in_a_cell(nasty):
+    plain, made = Read(explanation_html(literal_explanation())), Read(explanation_html(literal_explanation(nasty)))
+    assert made.tags <= plain.tags
+    assert made.attributes <= plain.attributes
+    assert f"(↺ because of “{nasty}”)" in made.texts

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from splade.report.explained_text import TINTS, tint
-from splade.report.page import Example, Figures, Page, _Reach, page_html
-from tests.report.explanations import CONTROLS, HIDDEN, NASTY, explanation, word
+from splade.report.page import Example, Figures, Lead, Page, _Reach, page_html
+from tests.report.explanations import CONTROLS, HIDDEN, NASTY, explanation, literal_explanation, word
 from tests.report.pages import full_page, lexicon_word
 
 
@@ -99,6 +99,7 @@ def test_links_of_the_page_lead_to_its_sections():
 @pytest.mark.parametrize(
     ("change", "section"),
     [
+        ({"lead": None}, "lead"),
         ({"headline": None, "figures": ()}, "figures"),
         ({"evaluation": None}, "evaluation"),
         ({"curves": ()}, "training"),
@@ -213,3 +214,30 @@ def test_bars_and_intervals_stay_inside_and_in_order(words, side):
 def test_stronger_words_are_never_paler(one, other):
     assert 0 <= tint(min(one, other)) <= tint(max(one, other)) <= TINTS
     assert (tint(0.0), tint(1.0)) == (0, TINTS)
+
+
+def test_the_lead_stands_before_all_figures_and_tells_words_texts_and_accuracies_in_this_order():
+    told = Read(page_html(full_page("ordinary"))).told
+    parts = ["+1.50", "Weight from the training data alone: ordinary .", "because of “ordinary”", "not proved"]
+    places = [told.index(part) for part in parts]
+    assert places == sorted(places)
+    assert places[-1] < told.index("Figures", places[0])
+
+
+def test_a_lead_without_words_from_the_data_says_nothing_of_them():
+    assert "training data alone" not in page_html(Page("x", lead=Lead([("a", [])])))
+
+
+def test_a_literal_text_shows_defaults_shifts_and_no_removals():
+    page = page_html(Page("x", examples=[Example(literal_explanation())]))
+    assert re.findall(r"<mark[^>]*><s>(bad)</s></mark> <small class=.shift.>([^<]*)<", page) == [
+        ("bad", "(↺ because of “not”)")
+    ]
+    told = Read(page).told
+    for part in ("contribution default context", "+0.75 -1.50 +2.25 reversed by “not”"):
+        assert part in told
+    assert "Without it" not in told
+    assert "What is not explained" not in told
+    other = Read(page_html(Page("x", examples=[Example(explanation())]))).told
+    assert "Without it" in other
+    assert "Default" not in other
