@@ -56,6 +56,14 @@ def evaluation(name: str = "ordinary") -> dict[str, Any]:
                 for low, texts in ((0.6, 13), (0.9, 1234))
             ],
         },
+        "selective": {
+            "points": [
+                {"coverage": share, "texts": 100, "least_confidence": 1.2 - share, "accuracy": 1 - share / 5}
+                for share in (1.0, 0.5)
+            ],
+            **{"aurc": 0.061, "error": 0.2, "warned": 0.012, "warnings": {"unknown_words": 0.012}},
+            "is_calibrated": True,
+        },
         "frontier": [
             {"most_words": k, "active_words": interval(words), "accuracy": interval(), "agreement": interval()}
             for k, words in ((1, 1.0), (10, 9.5))
