@@ -66,8 +66,9 @@ class TableWordCollector:
         self.texts = torch.zeros(len(rows), dtype=torch.long)
 
     def update(self, batch: ReadBatch) -> None:
-        """Count the texts of a batch."""
-        self.texts += torch.bincount(batch.state.code.ids.cpu(), minlength=len(self.texts))
+        """Count the texts of a batch. Words that the model never met come after the others, and are none of these."""
+        size = len(self.texts)
+        self.texts += torch.bincount(batch.state.code.ids.cpu(), minlength=size)[:size]
 
     def words(self, top: int = 12, min_count: int = 5) -> TableWords:
         """The `top` words of each class among those in `min_count` texts and more, or else among all that occur."""

@@ -44,8 +44,8 @@ def listing(explanation: Explanation, top: int) -> Listing:
     """The `top` words of an explanation and the sums of everything else."""
     listed = explanation.listed()
     pieces = [Sum(pieces_name(listed.pieces.count), listed.pieces.contribution)] if listed.pieces else []
-    bias = Sum(TABLE_BIAS if listed.has_defaults else REMAINDERS[listed.method], listed.bias)
     is_bias_alone = not listed.words and not pieces
+    bias = Sum(TABLE_BIAS if listed.has_defaults or is_bias_alone else REMAINDERS[listed.method], listed.bias)
     return Listing(listed.words[:top], (*_other_words(listed, top), *pieces, bias), is_bias_alone)
 
 

@@ -39,7 +39,7 @@ def explanation_panel(explanation: Explanation, top: int = 8, labelled: str | No
     if explanation.contrast is not None or explanation.target != explanation.label:
         parts.append(Text(f"numbers speak {shown(question(explanation))}", style="yellow"))
     # A literal word says at its place what the table below says.
-    if explanation.spans and not explanation.has_defaults:
+    if explanation.spans and explanation.words and not explanation.has_defaults:
         parts.append(_strongest_spans(explanation.spans, all_tokens=explanation.all_tokens))
     if listing(explanation, top).is_bias_alone:
         parts.append(Text("no word is active: this is the bias alone", style="yellow"))

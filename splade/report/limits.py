@@ -38,15 +38,15 @@ def limits(explanation: Explanation, mute: Sequence[str] = ()) -> tuple[str, ...
         found.append(f"{explanation.tokens_cut} tokens at the end were not read: the text is too long for the model.")
     if explanation.has_defaults:
         return (*found, *_about_context(explanation))
+    if not explanation.words:
+        return (*found, "No word is active: the bias alone decides, as it would for any such text.")
     found.append(_ABOUT_BIAS[explanation.method].format(bias=explanation.bias, share=explanation.bias_share))
     if explanation.whole_text:
         found.append(
             f"{explanation.whole_text:+.2f} was read from the text as a whole and stands at none of its words."
         )
-    if explanation.words:
-        found += _about_removal(explanation)
-        found.append("How strong a word is depends on the whole text, and that is not taken apart here.")
-    return tuple(found)
+    found += _about_removal(explanation)
+    return (*found, "How strong a word is depends on the whole text, and that is not taken apart here.")
 
 
 def _about_context(explanation: Explanation) -> list[str]:
@@ -59,7 +59,7 @@ def _about_context(explanation: Explanation) -> list[str]:
         "text."
     ]
     if any(word.cause for word in explanation.words):
-        lines.append("Causes are measured, not proved: with that word masked, most of the shift is gone.")
+        lines.append("Causes are measured, not proved: without that word, most of the shift is gone.")
     return lines
 
 

@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from splade.evaluation.collect import collect
+from splade.evaluation.survey import survey
 from splade.evaluation.table_words import TableWordCollector, neighbour_agreement
 from tests import tiny
 from tests.literal import literal_model
@@ -61,3 +62,12 @@ def test_where_every_word_is_rare_all_that_occur_are_listed(model):
 def test_a_model_without_a_table_is_refused():
     with pytest.raises(ValueError, match="no table of words"):
         TableWordCollector(tiny.model())
+
+
+def test_a_corpus_with_words_that_the_model_never_met_is_counted_all_the_same():
+    model = literal_model()
+    collector = TableWordCollector(model)
+    survey(model, ["a boringly good film", "good"], beside=[collector])
+    place = {model.dimensions[i].name: i for i in range(len(model.dimensions))}
+    assert collector.texts[place["good"]] == 2
+    assert len(collector.texts) == len(model.dimensions)
