@@ -41,7 +41,7 @@ def selective_rows(selective: Data | None) -> Rows:
         (
             f"most confident {point['coverage']:.0%}",
             f"{point['accuracy']:.1%}",
-            f"accuracy where confidence is {point['least_confidence']:.0%} or more",
+            f"accuracy of the {point['texts']} texts with a confidence of {point['least_confidence']:.0%} or more",
         )
         for point in selective["points"]
         if point["coverage"] < 1

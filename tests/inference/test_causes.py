@@ -1,4 +1,4 @@
-"""Which word causes a shift: against masking by hand, and where the cause is planted."""
+"""Which word causes a shift: against leaving words out by hand, and where the cause is planted."""
 
 import pytest
 import torch
@@ -24,29 +24,29 @@ def explained(model):
     return explain(model, TEXTS, causes=True)
 
 
-def activations(model, tokens):
-    """Activation of each word of one tokenised text."""
+def factor_of(model, tokens, word):
+    """Activation of a word of a tokenised text, as a multiple of its default."""
     ids = torch.tensor([tokens])
     code = model.encode_sparse(ids, torch.ones_like(ids))
-    return dict(zip(model.dimensions.names(code.ids.tolist()), code.values.tolist(), strict=True))
+    at = model.dimensions.names(code.ids.tolist()).index(word)
+    return float(code.values[at] / code.defaults[at])
 
 
 def shares_by_hand(model, text, word):
-    """What masking each other word of a text takes away of a word's shift, by the written word."""
-    blank = model.tokenizer.mask_token_id
+    """What leaving out each other word of a text takes away of a word's shift, by its place."""
     ids, _ = batch_of(model, text)
     encoded = model.tokenizer(text, return_offsets_mapping=True)
-    default = word.strength * word.default / word.contribution
     found = {}
     for start, end in spans_of(text):
         if start <= word.start < end or text[start:end] == text[word.start : word.end]:
             continue
-        masked = [
-            blank if start <= first and last <= end and last > first else token
+        rest = [
+            token
             for token, (first, last) in zip(ids[0].tolist(), encoded["offset_mapping"], strict=True)
+            if not (start <= first < last <= end)
         ]
-        left = activations(model, masked).get(word.word, 0.0) - default
-        found[start, end] = 1 - abs(left / (word.strength - default))
+        left = factor_of(model, rest, word.word) - 1
+        found[start, end] = 1 - abs(left / (word.contribution / word.default - 1))
     return found
 
 
@@ -58,7 +58,7 @@ def spans_of(text):
         at += len(part) + 1
 
 
-def test_the_cause_is_the_word_whose_masking_takes_away_most(model, explained):
+def test_the_cause_is_the_word_without_which_most_is_gone(model, explained):
     shifted = 0
     for text, why in zip(TEXTS, explained, strict=True):
         for word in why.words:
@@ -102,7 +102,7 @@ def test_nothing_is_read_again_where_nothing_shifts_or_nobody_asks(model, monkey
     def refuse(*_):
         raise AssertionError("read again")
 
-    monkeypatch.setattr(causes, "_masked", refuse)
+    monkeypatch.setattr(causes, "_without", refuse)
     explain(literal_model(shifting=False), TEXTS, causes=True)
     explain(model, TEXTS)
     predict(model, TEXTS)
@@ -110,11 +110,11 @@ def test_nothing_is_read_again_where_nothing_shifts_or_nobody_asks(model, monkey
         explain(model, TEXTS, causes=True)
 
 
-def test_far_words_are_not_masked(model, monkeypatch):
+def test_far_words_are_not_tried(model, monkeypatch):
     seen = []
-    masked = causes._masked
+    without = causes._without
     monkeypatch.setattr(causes, "NEAREST", 2)
-    monkeypatch.setattr(causes, "_masked", lambda *given: seen.append(given[2]) or masked(*given))
+    monkeypatch.setattr(causes, "_without", lambda *given: seen.append(given[1]) or without(*given))
     (why,) = explain(model, [TEXTS[0]], causes=True)
     shifted = sum(bool(word.context) for word in why.words)
     assert 0 < len(seen) <= 2 * shifted < NEAREST
