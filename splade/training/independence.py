@@ -2,8 +2,7 @@
 
 Context may reverse a word because of "not", which carries little weight itself. It may not weaken *great* because
 *boring* stands elsewhere in the text: that would count *boring* twice, under another word's name. So one word of a
-text, sampled by its contribution, is masked, and whatever materially changes at the other words is a loss, as a share
-of what the masked word contributed: the measure of `evaluation.context.independence`, for whatever words it meets.
+text, sampled by its contribution, is masked, and whatever materially changes at the other words is a loss.
 """
 
 import torch
@@ -20,13 +19,11 @@ from splade.training.tasks import ReadTokens
 
 
 class Independence:
-    """How much the other words' contributions change when one is masked, as a share of what that one contributed."""
+    """How much the contributions of the other words change, in logits per text, when one word is masked."""
 
     class Config(PartConfig):
-        target: float = Field(default=0.2, ge=0)
-        """Change of the other words, as a share of what the masked word contributed, that is left alone."""
-        weight: PositiveFloat = 2.0
-        """How much it counts when they change by as much as the masked word contributed, beyond the target."""
+        weight: PositiveFloat = 1.5
+        """How much a change of one logit counts."""
         share: float = Field(default=0.125, gt=0, le=1)
         """Share of the texts of a step in which a word is masked; each costs one more pass of the encoder."""
 
@@ -40,17 +37,13 @@ class Independence:
         """What is added to the loss of a step; texts are sampled at random."""
         count = max(1, round(self.config.share * len(tokens.input_ids)))
         some = torch.randperm(len(tokens.input_ids))[:count].to(tokens.input_ids.device)
-        change = change_of_others(model, *(part[some] for part in tokens))
-        return self.config.weight * (change - self.config.target).relu()
+        return self.config.weight * change_of_others(model, *(part[some] for part in tokens))
 
 
 def change_of_others(
     model: LexicalSAE, input_ids: Int[Tensor, "B L"], mask: Bool[Tensor, "B L"], states: Float[Tensor, "B L E"]
 ) -> Scalar:
-    """Mask one word of each text wherever it stands: sum of |change| in the others' contributions / |what it carried|.
-
-    The ratio is of sums over texts, and 0 where no text has a word with weight.
-    """
+    """Mask one word of each text wherever it stands; sum of |change| in the others' contributions, mean over texts."""
     assert model.context is not None
     before = read_words(model, input_ids, mask, states)
     sizes = model.context.size[before.words]
@@ -60,12 +53,8 @@ def change_of_others(
     # The words are those of the text as it is; only the states come from the masked one.
     after = read_words(model, input_ids, mask, model.encoder_states(hidden, mask))
     is_other = before.words != masked_word[before.rows]
-    changes = ((after.activations - before.activations).abs() * sizes)[is_other].sum()
-    carried = (before.activations.detach() * sizes)[~is_other]
-    texts = before.rows[~is_other]
-    # A word that stands twice carries the sum of both.
-    carried = carried.new_zeros(len(input_ids)).index_add(0, texts, carried).abs().sum()
-    return changes / carried.clamp(min=1e-6)
+    changes = (after.activations - before.activations).abs() * sizes * is_other
+    return changes.sum() / len(input_ids)
 
 
 def _sampled_words(read: WordsRead, weights: Float[Tensor, " N"], texts: int) -> Int[Tensor, " B"]:
