@@ -257,7 +257,10 @@ def test_missing_or_damaged_decisions_say_what_to_do(tmp_path):
 
 
 def test_a_setting_that_is_younger_than_a_run_had_its_default_there(tmp_path):
-    config, deeper = (build_config({"model": {"head": {"kind": "bcos", "layers": layers}}}) for layers in (2, 3))
+    config, deeper = (
+        build_config({"recipe": "neighbours", "model": {"head": {"kind": "bcos", "layers": layers}}})
+        for layers in (2, 3)
+    )
     saved = json.loads(config.model_dump_json())
     del saved["model"]["head"]["layers"]
     (tmp_path / "resolved_config.yaml").write_text(json.dumps(saved))

@@ -74,7 +74,8 @@ def test_what_is_counted_does_not_depend_on_the_batch_size():
 
 def test_a_run_that_cannot_keep_its_cross_entropy_says_so(settings, tmp_path):
     training = {**settings["training"], "controller": {"kind": "relative_geco", "tau_ce": 1e-6}}
-    config = build_config({**settings, "output_dir": str(tmp_path / "run"), "training": training})
+    settings = {**settings, "recipe": "neighbours", "training": training}
+    config = build_config({**settings, "output_dir": str(tmp_path / "run")})
     results = run_experiment(config, device="cpu")
     ((_, value, why),) = constraint_rows(results)
     assert value == "no"
@@ -85,7 +86,8 @@ def test_a_run_that_cannot_keep_its_cross_entropy_says_so(settings, tmp_path):
 def test_a_run_names_the_words_that_its_training_texts_have_cut(settings, tmp_path):
     rows = (tmp_path / "reviews.csv").read_text().replace("good film", "good filming").replace("bad film", "badly film")
     (tmp_path / "reviews.csv").write_text(rows)
-    run_experiment(build_config({**settings, "output_dir": str(tmp_path / "run")}), device="cpu")
+    settings = {**settings, "recipe": "neighbours", "output_dir": str(tmp_path / "run")}
+    run_experiment(build_config(settings), device="cpu")
     model = LexicalSAE.from_pretrained(tmp_path / "run" / "model")
     assert set(model.config.neighbourhood.cut_words) == {"filming", "badly"}
 
@@ -113,7 +115,8 @@ def test_an_interrupted_run_takes_and_draws_what_an_uninterrupted_one_does(setti
 
     def train(name, stop_at=None, **how):
         seen.clear()
-        config = build_config({**settings, "output_dir": str(tmp_path / name)})
+        # Every step of this recipe is one of training, where an interruption is seen.
+        config = build_config({**settings, "recipe": "neighbours", "output_dir": str(tmp_path / name)})
         watchers = Watchers(on_step=on_step, is_interrupted=lambda: len(seen) == stop_at)
         results = run_experiment(config, device="cpu", watchers=watchers, **how)
         # Memory is that of a process, and of the last part of a run.
