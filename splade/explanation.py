@@ -232,6 +232,8 @@ class Explanation:
         With `merge_inflections`, the forms of a word are one.
         """
         unnamed = [] if self.all_tokens else [word for word in self.words if word.kind == PIECE]
+        if not unnamed and not self.merge_inflections:
+            return self
         named = self.words if self.all_tokens else tuple(word for word in self.words if word.kind != PIECE)
         words = _merged(named) if self.merge_inflections else named
         return replace(self, words=words, pieces=Pieces.of(unnamed, self.most_probable) if unnamed else self.pieces)

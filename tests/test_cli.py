@@ -56,8 +56,8 @@ def test_training_on_an_own_file_leaves_a_run_and_a_model_that_explains(run, tin
     assert from_pretrained(tmp_path / "run" / "model").labels == {"classify": ("neg", "pos")}
     code, output, _ = run("explain", str(tmp_path / "run" / "model"), "a good film", "", "--top", "2")
     assert code == 0
-    assert "a good film" in output
-    assert output.count("bias at this input  ") == 2
+    assert "good" in output
+    assert output.count("bias  ") == 2
 
 
 def test_a_table_alone_is_trained_and_its_words_never_shift(run, tiny_run, tmp_path):
@@ -216,7 +216,7 @@ def test_a_long_wait_shows_how_far_it_is_on_standard_error(run, saved, csv, monk
     assert "explaining 64/64" in error
     assert "explaining" not in output
     monkeypatch.setattr("splade.scripts.explain.PATIENCE", 1000.0)
-    assert run("explain", saved, "good", "--json")[2] == ""
+    assert "explaining" not in run("explain", saved, "good", "--json")[2]
 
 
 @pytest.mark.parametrize("command", ["explain", "why-not", "flip"])

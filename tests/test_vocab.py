@@ -177,7 +177,7 @@ def test_numbers_are_words_where_a_table_says_so(monkeypatch):
     vocabulary = Vocabulary(tiny.wordpiece.__wrapped__())
     plain, literal = (
         DimensionTable(vocabulary),
-        DimensionTable(vocabulary, numbers=True).with_more([Dimension("x", "word")]),
+        DimensionTable(vocabulary, numbers=True).with_appended([Dimension("x", "word")]),
     )
     number, part = vocabulary.tokens.index("10"), vocabulary.tokens.index("##10")
     assert (plain[number].kind, literal[number].kind) == ("piece", "word")

@@ -80,7 +80,9 @@ class LiteralWords(WordBoundaries):
 
     def embeddings(self, rows: Float[Tensor, "V D"]) -> Float[Tensor, "W D"]:
         """A vector per word from the rows of an embedding: a token's own, or the mean over a word's tokens."""
-        return torch.cat([rows, self.cut.embeddings(rows)]) if len(self.cut) else rows
+        appended = [self.cut.embeddings(rows)] if len(self.cut) else []
+        added = [] if self.more is None else [self.more.embeddings(rows)]
+        return torch.cat([rows, *appended, *added])
 
     def added_embeddings(self, rows: Float[Tensor, "V D"]) -> Float[Tensor, "U D"]:
         """The same for the words that were added."""
