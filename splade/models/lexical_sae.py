@@ -154,9 +154,10 @@ class LexicalSAE(nn.Module):
         A word that the tokenizer cuts up has the mean of its tokens'.
         """
         rows = self.backbone.decoder.weight.detach()
-        parted = self.literal or self.neighbourhood
-        if parted is not None and len(parted.cut):
-            rows = torch.cat([rows, parted.cut.embeddings(rows)])
+        if self.literal is not None:
+            rows = self.literal.embeddings(rows)
+        elif self.neighbourhood is not None and len(self.neighbourhood.cut):
+            rows = torch.cat([rows, self.neighbourhood.cut.embeddings(rows)])
         if self.expander is not None:
             senses = self.expander.token_ids.repeat_interleave(self.expander.num_senses - 1)
             rows = torch.cat([rows, rows[senses]])

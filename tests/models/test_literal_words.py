@@ -404,3 +404,10 @@ def test_parts_of_literal_words_are_refused_without_them(part):
 def test_a_word_given_twice_is_refused():
     with pytest.raises(ValueError, match="names a word twice: badly"):
         literal_model(words=("badly", "filmed", "badly"))
+
+
+def test_words_that_were_added_have_embeddings_after_the_others():
+    model = literal_model()
+    view = opened(model, *UNSEEN)
+    assert len(view.dimension_embeddings()) == len(view.dimensions) > len(model.dimensions)
+    assert view.dimension_embeddings()[: len(model.dimensions)].equal(model.dimension_embeddings())
