@@ -201,7 +201,7 @@ def test_a_long_wait_shows_how_far_it_is_on_standard_error(run, saved, csv, monk
     assert "explaining 64/64" in error
     assert "explaining" not in output
     monkeypatch.setattr("splade.scripts.explain.PATIENCE", 1000.0)
-    assert run("explain", saved, "good", "--json")[2] == ""
+    assert "explaining" not in run("explain", saved, "good", "--json")[2]
 
 
 @pytest.mark.parametrize("command", ["explain", "why-not", "flip"])

@@ -31,7 +31,8 @@ def test_confidence_that_ranks_errors_last_beats_one_that_ranks_them_first():
     is_right = [True] * 80 + [False] * 20
     good = result_of([1 - i / 100 for i in range(100)], is_right)
     bad = result_of([i / 100 for i in range(100)], is_right)
-    assert good.aurc < good.error == pytest.approx(0.2) < bad.aurc
+    assert good.error == bad.error == pytest.approx(0.2)
+    assert good.aurc < good.error < bad.aurc
     assert [point.coverage for point in good.points] == list(COVERAGES)
     assert [point.accuracy for point in good.points] == sorted(point.accuracy for point in good.points)
 

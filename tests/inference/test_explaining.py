@@ -242,8 +242,8 @@ def test_own_subwords_score_what_their_dimensions_contribute(model):
 
 def test_explaining_needs_no_more_passes_of_the_encoder_than_predicting(model, monkeypatch):
     passes = []
-    plain = model.backbone.hidden
-    monkeypatch.setattr(model.backbone, "hidden", lambda *given: passes.append(1) or plain(*given))
+    plain = model.backbone.encoder_states
+    monkeypatch.setattr(model.backbone, "encoder_states", lambda *given: passes.append(1) or plain(*given))
     predict(model, TEXTS, batch_size=2)
     assert len(passes) == 3
     for method in METHODS:

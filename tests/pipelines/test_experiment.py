@@ -114,4 +114,5 @@ def test_an_interrupted_run_takes_and_draws_what_an_uninterrupted_one_does(setti
             train(name, stop_at)
         assert train(name, resume=True) == whole
         assert drawn(tmp_path / name / "tensorboard") == drawn(tmp_path / "whole" / "tensorboard")
-    assert whole["seconds"] == len(drawn(tmp_path / "whole" / "tensorboard")["training/ce"]) + 1
+    # Two more for calibrating, and one for testing.
+    assert whole["seconds"] == len(drawn(tmp_path / "whole" / "tensorboard")["training/ce"]) + 3
