@@ -18,6 +18,7 @@ def decision_tables(found: Data) -> list[FigureTable]:
     return [
         *_class_tables(found["performance"], found["completeness"]),
         *_calibration_tables(found["calibration"]),
+        *_coverage_tables(found.get("selective")),
         FigureTable(
             "Only the strongest words of each text",
             ("at most", "active words", "accuracy", "same label as from all"),
@@ -110,6 +111,29 @@ def _class_tables(scores: Data, completeness: Data) -> list[FigureTable]:
             ("class", *(f"{size['fraction']:.0%} of the words" for size in sizes)),
             [(label, *(share_text(size["per_class"].get(label, _NOTHING)) for size in sizes)) for label in predicted],
         ),
+    ]
+
+
+def _coverage_tables(selective: Data | None) -> list[FigureTable]:
+    """Accuracy where the least confident texts are left undecided; nothing in older evaluations."""
+    if selective is None:
+        return []
+    return [
+        FigureTable(
+            "Accuracy by coverage: only the most confident decisions",
+            ("coverage", "texts", "confidence at least", "accuracy"),
+            [
+                (
+                    f"{point['coverage']:.0%}",
+                    f"{point['texts']:,}",
+                    f"{point['least_confidence']:.1%}",
+                    f"{point['accuracy']:.1%}",
+                )
+                for point in selective["points"]
+            ],
+            f"Area under the risk–coverage curve (AURC): {selective['aurc']:.3f}; the error rate is "
+            f"{selective['error']:.3f}.",
+        )
     ]
 
 
