@@ -95,30 +95,19 @@ class RunFiles:
         place = self.folder.parent if is_of_sweep else self.folder
         return self.read(place / BASELINES, lambda text: _baseline_figures(json.loads(text)), remedy) or ()
 
-    def accuracies(self) -> tuple[Row, ...]:
-        """The model's accuracy beside that of its table alone and those of baselines, as far as they were measured.
+    def accuracies(self) -> list[Row]:
+        """The model's accuracy beside that of its table alone and those of baselines, as far as they were measured."""
+        of_model = self._rows(self.own / "results.json", _test_accuracy)
+        of_table = self._rows(self.own / "names.json", _context_free_accuracy)
+        beside = self._rows(self.folder / BASELINES, _baseline_accuracies)
+        return [*of_model, *of_table, *(beside or self._rows(self.own / "names.json", _reference_accuracies))]
 
-        What is missing or damaged, the tables of these files say.
-        """
-        names = self._measured(self.own / "names.json", lambda found: found["model"]["context"]["accuracy"])
-        baselines = self._measured(self.folder / BASELINES, lambda found: found["baselines"])
-        test = self._measured(self.own / "results.json", lambda found: found["test"])
-        rows = [("accuracy", f"{test['accuracy']:.1%}", f"on {test['texts']} test texts")] if test else []
-        if names:
-            told = f"every word at its default: the table alone, on {names['context_free']['count']} test texts"
-            rows.append(("context-free accuracy", f"{names['context_free']['mean']:.1%}", told))
-        if baselines:
-            return *rows, *((name, f"{found['accuracy']:.1%}", "baseline") for name, found in baselines.items())
-        references = {"bag of words": "bag_of_words", "TF-IDF": "tfidf"} if names else {}
-        same = "baseline, on the same texts"
-        return *rows, *((name, f"{names[key]['mean']:.1%}", same) for name, key in references.items())
-
-    def _measured(self, path: Path, take: Callable[[dict[str, Any]], dict[str, Any]]) -> dict[str, Any]:
-        """What a file has in one place; nothing where it is missing or is not what it should be."""
+    def _rows(self, path: Path, make: Callable[[dict[str, Any]], list[Row]]) -> list[Row]:
+        """Rows of a file; none where it is missing or damaged, which the tables of these files say."""
         try:
-            return take(json.loads(path.read_text(encoding="utf-8")))
-        except (OSError, ValueError, LookupError, TypeError):
-            return {}
+            return make(json.loads(path.read_text(encoding="utf-8")))
+        except (OSError, ValueError, LookupError, TypeError, AttributeError):
+            return []
 
     def curves(self) -> tuple[Picture, ...]:
         """The training curves."""
@@ -202,6 +191,28 @@ def _name_figures(scores: dict[str, Any]) -> tuple[Figures, ...]:
         Figures(*context_figures(title, scores[title]["context"])) for title in titles if "context" in scores[title]
     )
     return *names, *context
+
+
+def _test_accuracy(results: dict[str, Any]) -> list[Row]:
+    test = results["test"]
+    return [("accuracy", f"{test['accuracy']:.1%}", f"on {test['texts']} test texts")]
+
+
+def _context_free_accuracy(names: dict[str, Any]) -> list[Row]:
+    found = names["model"]["context"]["accuracy"]["context_free"]
+    told = f"every word at its default: the table alone, on {found['count']} test texts"
+    return [("context-free accuracy", f"{found['mean']:.1%}", told)]
+
+
+def _reference_accuracies(names: dict[str, Any]) -> list[Row]:
+    found = names["model"]["context"]["accuracy"]
+    references = {"bag of words": "bag_of_words", "TF-IDF": "tfidf"}
+    return [(name, f"{found[key]['mean']:.1%}", "baseline, on the same texts") for name, key in references.items()]
+
+
+def _baseline_accuracies(measured: dict[str, Any]) -> list[Row]:
+    told = f"baseline, on {measured['test_texts']} test texts"
+    return [(name, f"{found['accuracy']:.1%}", told) for name, found in measured["baselines"].items()]
 
 
 def _baseline_figures(found: dict[str, Any]) -> tuple[Figures, ...]:

@@ -7,6 +7,7 @@ from splade.evaluation.survey import survey
 from splade.models.config import ModelConfig
 from tests import tiny
 from tests.evaluation.corpora import TEXTS
+from tests.literal import literal_model
 
 LABELS = [row % 3 for row in range(len(TEXTS))]
 
@@ -47,3 +48,18 @@ def test_the_strongest_words_of_names_are_whole_words_unless_all_are_asked_for()
         names = [word.name for words in found.values() for word in words]
         assert any(not name[:1].isalpha() for name in names) == all_tokens
         assert any(name[:1].isalpha() for name in names)
+
+
+def test_merged_forms_are_named_as_the_corpus_has_them_and_say_their_sum():
+    texts = ["a good film", "good films", "the films and a film", "dogs"]
+    model = literal_model(shifting=False)
+
+    def said(**option):
+        (own, *_) = survey(model, texts, [0, 0, 0, 1], top=100, **option).lexicon.classes
+        return {word.name: word.contribution for word in (*own.speaks_for, *own.speaks_against)}
+
+    alone, merged = said(), said(merge_inflections=True)
+    assert merged["film/films"] == pytest.approx(alone["film"] + alone["films"])
+    assert {name: merged[name] for name in merged if "/" not in name} == pytest.approx(
+        {name: alone[name] for name in alone if name not in ("film", "films")}
+    )

@@ -9,12 +9,14 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from splade import pipelines
+from splade.models.persistence import save_pretrained
 from splade.scripts import report as script
 from splade.scripts.report import choose_rows, spread_rows, write_explanations
 from splade.scripts.report_files import RunFiles, whole_records
+from tests.literal import literal_model
 from tests.report.explanations import NASTY, explanation
 from tests.report.test_context_terminal import SCORES
-from tests.scripts.runs import BASELINES, INTERVAL, NAMES, TEST, write
+from tests.scripts.runs import BASELINES, INTERVAL, LABELS, NAMES, TEST, write
 
 app = typer.Typer()
 app.command()(script.report)
@@ -121,6 +123,31 @@ def test_context_measures_are_shown_where_the_file_has_them(finished):
     page = (finished / "report.html").read_text()
     assert "75.8% (73.0% to 78.0%)" in page
     assert "names.json cannot be shown" not in page
+
+
+def test_accuracies_stand_beside_the_context_free_one_and_baselines(finished):
+    assert [row[:2] for row in RunFiles(finished).accuracies()] == [("accuracy", "87.5%"), ("TF-IDF", "80.0%")]
+    write(finished, "names.json", {"model": NAMES | {"context": SCORES}, "bag of words": NAMES})
+    with_baselines = RunFiles(finished).accuracies()
+    assert [name for name, _, _ in with_baselines] == ["accuracy", "context-free accuracy", "TF-IDF"]
+    (finished / "baselines.json").unlink()
+    names = [name for name, _, _ in RunFiles(finished).accuracies()]
+    assert names == ["accuracy", "context-free accuracy", "bag of words", "TF-IDF"]
+    write(finished, "results.json", {"test": 1})
+    write(finished, "names.json", [])
+    assert RunFiles(finished).accuracies() == []
+
+
+def test_the_report_of_literal_words_leads_with_them(finished):
+    (finished / "model").unlink()
+    save_pretrained(literal_model(), finished / "model")
+    run(finished)
+    page = (finished / "report.html").read_text()
+    assert sections(page)[:2] == ["lead", "figures"]
+    lead = page[page.index('id="lead"') : page.index('id="figures"')]
+    assert 0 < lead.count("<article>") <= script.LEAD_TEXTS
+    assert 'class="shift"' in lead
+    assert all(label in lead for label in LABELS)
 
 
 def test_data_that_is_gone_is_said(finished):
