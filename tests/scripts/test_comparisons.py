@@ -68,7 +68,7 @@ def test_data_sets_are_trained_one_after_the_other(run, write, tmp_path):
 
 
 def test_heads_are_compared(run, write, tmp_path):
-    code, output, error = run("bcos-ablation", *write())
+    code, output, error = run("bcos-ablation", *write(recipe="neighbours"))
     assert (code, error) == (0, "")
     assert "against ReLU-2" in output
     assert [row["name"] for row in saved(tmp_path)["runs"]] == ["ReLU-2", "B-cos-2", "B-cos-3", "B-cos-2, exponent 3"]

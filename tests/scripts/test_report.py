@@ -115,7 +115,7 @@ def test_a_damaged_file_is_said_and_the_rest_is_shown(finished, name, text):
 
 def test_context_measures_are_shown_where_the_file_has_them(finished):
     run(finished)
-    assert "context-free accuracy" not in (finished / "report.html").read_text()
+    assert "label leakage" not in (finished / "report.html").read_text()
     write(finished, "names.json", {"model": NAMES | {"context": SCORES}, "bag of words": NAMES})
     run(finished)
     page = (finished / "report.html").read_text()
