@@ -259,14 +259,14 @@ class Trainer:
         return Reading(self.criterion.cross_entropy(logits, encoded.labels), active)
 
     def _rehearse(self, rate: float, active_before: Sequence[float]) -> float:
-        """Least share of words that a step of a run in small leaves active at this rate; it leaves no trace.
+        """Least share of words that the run's own first steps leave active at this rate; they leave no trace.
 
-        Of the words wanted, or of those that the batch had before the first step if they are fewer. The schedule is
-        that of a run of so few steps: in a long run the rate would not have risen by then.
+        Of the words wanted, or of those that the batch had before the first step if they are fewer. Batches, schedule
+        and chance are those of the run's warm-up to come: near such a rate it is chance whether words die out.
         """
         batches, left = self._order(epoch=0), math.inf
         with as_found([self.model, self.criterion]), chance_as_found():
-            optimiser = self.settings.optimiser.build(self._groups(rate), REHEARSED_STEPS)
+            optimiser = self.settings.optimiser.build(self._groups(rate), self.planned_steps)
             for i, before in enumerate(active_before[:REHEARSED_STEPS]):
                 self._require_not_interrupted()
                 self.callbacks.on_step(Step("trying the learning rate", i + 1, REHEARSED_STEPS))

@@ -2,7 +2,8 @@
 
 The rate rises so slowly here that a model is half trained when it gets to the one that is chosen. A run gets there
 within a few steps, and with an untrained head words may then close for good: on AG News none was active after eight
-steps at a rate 13 times below the one at which they died out here. So the rate is also rehearsed, and lowered.
+steps at a rate 13 times below the one at which they died out here. So the run's first steps are rehearsed at the rate
+that was found, and it is lowered while words die out in them.
 """
 
 import logging
@@ -28,7 +29,7 @@ MOST = 0.75
 IN_A_ROW = 3
 """Steps in a row that must say the same before the test ends: one batch may be odd."""
 REHEARSED_STEPS = 20
-"""Length of the run in small in which a rate is tried."""
+"""How many steps of the run to come, as if all were warm-up, are tried at a rate and undone."""
 FEWEST = 0.1
 """Share of the words wanted, or of a batch's words before the first step if those are fewer, that must stay active."""
 LOWER = 3.0

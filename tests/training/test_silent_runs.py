@@ -5,6 +5,7 @@ import torch
 
 from splade.training import lr_range
 from splade.training.loop import Callbacks
+from splade.training.lr_range import REHEARSED_STEPS
 from splade.training.stopping import SILENT_STEPS, NoWordActive, Silence
 from tests.training.test_loop import assert_bitwise_equal, recipe_trainer, weights
 
@@ -86,3 +87,20 @@ def test_a_rate_that_closes_every_word_is_noticed_before_training_and_lowered(ch
     assert (rate < lr_range.LARGEST) == (change is closing)
     assert ("of the words stay active; trying" in caplog.text) == (change is closing)
     assert rate > lr_range.SMALLEST, "not lower than it must be"
+
+
+def test_a_rehearsal_is_what_the_run_will_do():
+    """Batches, schedule and chance included: otherwise it would say nothing about this run."""
+    trainer = recipe_trainer("cis", learning_rate=None, batch_size=1, max_epochs=1, warmup_fraction=1.0)
+    rehearsed, plain = [], trainer._move
+
+    def move(optimiser, rows):
+        pieces = plain(optimiser, rows)
+        rehearsed.append([(piece.ce, piece.active) for piece in pieces])
+        return pieces
+
+    trainer._move = move
+    trainer.run()
+    tried = len(rehearsed) - trainer.step
+    assert tried == REHEARSED_STEPS < trainer.step
+    assert rehearsed[:tried] == rehearsed[tried : 2 * tried]
