@@ -95,17 +95,19 @@ class Frontier:
 def frontier_table(frontier: Frontier) -> Table:
     """A row per point, and one per yardstick."""
     table = Table(title=Text(f"Frontier of {shown(frontier.experiment)}"), title_justify="left")
-    names = ("delete", "follow", "function words", "neighbourhood")
-    for column in (frontier.key, "active words", "accuracy", *CONTEXT_COLUMNS, *names):
+    # Literal words are what the text says: as many at every point, and nothing opens near them.
+    by_words = frontier.axis is ACTIVE_WORDS
+    columns = ("active words", "function words", "neighbourhood") if by_words else ()
+    for column in (frontier.key, "accuracy", *CONTEXT_COLUMNS, "delete", "follow", *columns):
         table.add_column(Text(column), justify="right")
     table.add_column("minutes", justify="right")
     for point in frontier.points:
         accuracy, *edits = (percent_over_seeds(point, name) for name in ("accuracy", "delete", "follow"))
-        names = (*edits, percent(point.function_words), percent(point.neighbourhood))
-        figures = (f"{point.active_words:.1f}", accuracy, *context_cells(point), *names)
+        words = (f"{point.active_words:.1f}", percent(point.function_words), percent(point.neighbourhood))
+        figures = (accuracy, *context_cells(point), *edits, *(words if by_words else ()))
         table.add_row(point.value_text, *figures, f"{point.seconds / 60:.1f}")
     for name, accuracy in frontier.yardsticks.items():
-        table.add_row(Text(shown(name)), "", percent(accuracy), style="dim")
+        table.add_row(Text(shown(name)), percent(accuracy), style="dim")
     return table
 
 
