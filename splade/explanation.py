@@ -216,9 +216,9 @@ class Explanation:
 
     @property
     def confidence(self) -> str:
-        """The probability beside the label. Example: `93%`; `most probable: positive 61%` where the model abstains"""
+        """The probability beside the label. Example: `93%`; `(most probable: positive 61%)` where it abstains"""
         share = f"{self.probability:.0%}"
-        return share if self.abstained is None else f"most probable: {self.most_probable} {share}"
+        return share if self.abstained is None else f"(most probable: {self.most_probable} {share})"
 
     @property
     def cautions(self) -> tuple[str, ...]:

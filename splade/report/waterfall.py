@@ -43,7 +43,7 @@ def waterfall(explanation: Explanation, top: int = 12) -> Svg:
         return round(NAMES + (level - low) * scale, 1)
 
     height = TOP + ROW * (len(steps) + 1) + 12
-    title = f"{explanation.label} {explanation.confidence}: words {question(explanation)}"
+    title = f"{explanation.most_probable} {explanation.probability:.0%}: words {question(explanation)}"
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img">',
         f"<title>{_name(title, 200)}</title>",
