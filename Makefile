@@ -5,7 +5,7 @@ PIP_ARGS ?=
 PLAIN_CPU := OMP_NUM_THREADS=1 ATEN_CPU_CAPABILITY=default
 SETTINGS := "OMP_NUM_THREADS=1" "OMP_NUM_THREADS=2" "$(PLAIN_CPU)" "OMP_NUM_THREADS=1 ATEN_CPU_CAPABILITY=avx2" \
 	"OMP_NUM_THREADS=1 MKL_CBWR=COMPATIBLE"
-TRAINS := tests/training tests/circuits tests/models tests/pipelines tests/scripts tests/surgery
+TRAINS := tests/training tests/circuits tests/models tests/runs tests/commands tests/intervene/concepts
 
 .PHONY: quickstart test test-all test-portable test-plain-cpu golden check lint format bench docs identity lock clean help
 
@@ -55,7 +55,7 @@ docs: $(BIN)/.installed ## Write the pages that are made from code
 identity: $(BIN)/.installed ## Print the identity error of every combination of parts
 	$(BIN)/python tools/identity_table.py
 
-lock: $(BIN)/.installed ## Resolve the dependencies anew and pin them
+lock: $(BIN)/.installed ## Resolve the dependencies again and pin them
 	$(BIN)/python tools/lock.py
 
 clean: ## Remove the environment and caches

@@ -1,1 +1,1 @@
-"""How fast, and how much memory: measured against what one would write without this package."""
+"""How fast, and how much memory: measured against what a user would write without this package."""

@@ -7,23 +7,23 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from transformers import AutoConfig, AutoModelForSequenceClassification
 
-from splade.data import load_text_dataset
-from splade.data.batches import Batch, TokenisedTexts, length_buckets, tokenise
-from splade.models.backbone import quiet_transformers
-from splade.models.bundled import bundled_folder
-from splade.models.config import ModelConfig
-from splade.models.lexical_sae import CLASSIFY, LexicalSAE
-from splade.recipes import recipe_by_name
-from splade.training.calibrate import open_about
+from lexical_sae.data import load_text_dataset
+from lexical_sae.data.batches import Batch, TokenizedTexts, length_buckets, tokenize
+from lexical_sae.models.backbone import quiet_transformers
+from lexical_sae.models.bundled import bundled_folder
+from lexical_sae.models.config import ModelConfig
+from lexical_sae.models.lexical_sae import CLASSIFY, LexicalSAE
+from lexical_sae.recipes import recipe_by_name
+from lexical_sae.training.calibrate import open_about
 
 LABELS = {CLASSIFY: ("negative", "positive")}
 ACTIVE_WORDS = 100
 
 
 def lexical_model(*, near: bool = True) -> LexicalSAE:
-    """The recipe `neighbours` on the bundled encoder, opened to about a hundred words per text.
+    """The recipe `neighbours` on the bundled encoder, started with about a hundred active words per text.
 
-    Without `near` every token reaches every word, as in the other recipes: the same gate, no neighbourhood.
+    Without `near` every token reaches every word, as in the other recipes: the same gate, no lexical neighbours.
     """
     torch.manual_seed(0)
     parts: ModelConfig = recipe_by_name("neighbours").model
@@ -36,7 +36,7 @@ def lexical_model(*, near: bool = True) -> LexicalSAE:
 
 
 def dense_model() -> nn.Module:
-    """What one would fine-tune instead: the same encoder with a classification layer."""
+    """The dense baseline: the same encoder with a classification layer."""
     torch.manual_seed(0)
     folder = bundled_folder("bundled:minilm")
     config = AutoConfig.from_pretrained(folder, attention_probs_dropout_prob=0.0)
@@ -54,16 +54,16 @@ def with_attention_dropout(model: LexicalSAE, rate: float = 0.1) -> LexicalSAE:
     return model
 
 
-def ragged(count: int) -> TokenisedTexts:
-    """Real short reviews, lengths as they come."""
+def ragged(count: int) -> TokenizedTexts:
+    """Real short reviews of different lengths."""
     model_free = load_text_dataset("movie_snippets").train.texts[:count]
-    return tokenise(_tokenizer(), model_free, 256)
+    return tokenize(_tokenizer(), model_free, 256)
 
 
 def full(batch: int, length: int) -> Batch:
-    """Texts of exactly `length` tokens: reviews strung together and cut."""
+    """Texts of exactly `length` tokens: reviews joined and cut."""
     words = " ".join(load_text_dataset("movie_snippets").train.texts[: batch * length // 8])
-    (ids,) = tokenise(_tokenizer(), [words], 10**6).ids
+    (ids,) = tokenize(_tokenizer(), [words], 10**6).ids
     rows = torch.tensor(ids[1 : 1 + batch * (length - 2)]).reshape(batch, length - 2)
     first, last = torch.full((batch, 1), ids[0]), torch.full((batch, 1), ids[-1])
     input_ids = torch.cat([first, rows, last], 1)
@@ -71,13 +71,13 @@ def full(batch: int, length: int) -> Batch:
 
 
 def _tokenizer():  # noqa: ANN202
-    from splade.models.backbone import load_tokenizer
+    from lexical_sae.models.backbone import load_tokenizer
 
     return load_tokenizer(bundled_folder("bundled:minilm"))
 
 
 def plain_document(model: LexicalSAE, batch: Batch) -> Tensor:
-    """The head as one would write it: all logits, the gate at every position, then the maximum."""
+    """The straightforward head: all logits, the gate at every position, then the maximum."""
     hidden = model.backbone.hidden(batch.input_ids, batch.attention_mask)
     return plain_pool(model, hidden, batch)
 
@@ -113,13 +113,13 @@ def training_step(
 ) -> Callable[[], None]:
     """One optimiser step per batch."""
     model.train()
-    optimiser = torch.optim.AdamW(model.parameters(), lr=1e-5, fused=True)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, fused=True)
 
     def run() -> None:
         for batch in batches:
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             cross_entropy(logits_of(batch), batch.rows % 2).backward()
-            optimiser.step()
+            optimizer.step()
 
     return run
 
@@ -135,12 +135,12 @@ def inference(model: nn.Module, logits_of: Callable[[Batch], object], batches: S
     return run
 
 
-def in_order(texts: TokenisedTexts, size: int) -> list[Batch]:
-    """Batches as the texts come, padded to the longest of each."""
+def in_order(texts: TokenizedTexts, size: int) -> list[Batch]:
+    """Batches in the order of the texts, padded to the longest."""
     return [texts.batch(list(range(i, min(i + size, len(texts))))) for i in range(0, len(texts), size)]
 
 
-def bucketed(texts: TokenisedTexts, size: int) -> list[Batch]:
+def bucketed(texts: TokenizedTexts, size: int) -> list[Batch]:
     return [texts.batch(rows) for rows in length_buckets(texts, size)]
 
 
@@ -162,7 +162,7 @@ def sparse_logits(model: LexicalSAE) -> Callable[[Batch], Tensor]:
 
 @torch.no_grad()
 def state_megabytes(model: LexicalSAE, batch: Batch) -> dict[str, float]:
-    """What a dense and a sparse state of the same texts hold, in megabytes; the head's own weights are in neither."""
+    """Megabytes of a dense and a sparse state of the same texts, without the head's weights."""
     words = model.encode_document(batch.input_ids, batch.attention_mask).sparse_vector
     dense = list(model.decide(words, CLASSIFY))
     sparse = model.read(model.encode_sparse(batch.input_ids, batch.attention_mask))

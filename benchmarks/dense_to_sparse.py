@@ -1,10 +1,10 @@
 """From dense to sparse: `python -m benchmarks.dense_to_sparse FOLDER [RECIPE ...] [--rows N]`.
 
-Each of the four seed recipes is trained on SST-2 with the bundled encoder for one pass over N rows, three ways:
-- from the recipe's own calibrated start, with whatever pressure the recipe has;
+Each of the papers' four recipes is trained on SST-2 with the bundled encoder for one pass over N rows, three ways:
+- from the recipe's own calibrated start, with the recipe's own pressure;
 - from the plain start of the papers (every threshold at one constant, no offset), with the pressure of the second paper
   on: a sparsity-aware tau, and gates that learn five times faster than the encoder;
-- from the plain start with both off. The plain runs learn at the rate that the calibrated one found.
+- from the plain start with both off. The plain runs use the learning rate of the calibrated one.
 
 Active words, validation accuracy, tau and lambda are recorded along the way. The folder gets one JSON file per run,
 `dense_to_sparse.json`, a table in Markdown (`.md`) and a figure (`.svg`). Runs that are finished are not repeated.
@@ -19,15 +19,15 @@ from typing import Any, NamedTuple
 
 import torch
 
-from splade.config.schema import ExperimentConfig
-from splade.device import set_seed
-from splade.files import write_text
-from splade.models.lexical_sae import CLASSIFY, LexicalSAE
-from splade.pipelines import documents, load_data
-from splade.pipelines.scoring import score
-from splade.recipes import recipe_by_name
-from splade.report.svg import LINES, STYLE, Axis, Series, line_chart
-from splade.training.loop import Callbacks, Record, Trainer
+from lexical_sae.config.schema import ExperimentConfig
+from lexical_sae.models.lexical_sae import CLASSIFY, LexicalSAE
+from lexical_sae.recipes import recipe_by_name
+from lexical_sae.report.charts.svg import LINES, STYLE, Axis, Series, line_chart
+from lexical_sae.runs import documents, load_data
+from lexical_sae.runs.scoring import score
+from lexical_sae.training.loop import Callbacks, Record, Trainer
+from lexical_sae.utils.device import set_seed
+from lexical_sae.utils.files import write_text
 
 RECIPES = ("cis", "lexical_sae", "transcoder", "cajt")
 WAYS = (("calibrated", "as in the recipe"), ("plain", "on"), ("plain", "off"))
@@ -123,7 +123,7 @@ def measure(config: ExperimentConfig) -> Run:
             return
         steps.append({key: record.get(key) for key in ("step", "active_words", "ce", "lambda", "tau")})
         if record["step"] % EVERY == 0:
-            with trainer.optimiser.averaged_weights():
+            with trainer.optimizer.averaged_weights():
                 looks.append({"step": record["step"], **trainer.criterion.validate(model, validation)})
             model.train()
             trainer.criterion.train()

@@ -1,4 +1,4 @@
-"""How exact the exact answers are on real texts, and how far direct attribution is from removal.
+"""Rounding errors of the exact methods on real texts, and the distance of direct attribution from removal effects.
 
 `python -m benchmarks.exactness MODEL [DATA] [TEXTS]` reads the test texts of a data set (SST-2 unless another is named)
 and prints one figure per line.
@@ -8,16 +8,16 @@ import sys
 
 import torch
 
-from splade import LexicalSAE, load_text_dataset
-from splade.data.batches import length_buckets, tokenise
-from splade.inference import explain
-from splade.inference.reading import read_batch
-from splade.mechanistic.attribution import code_identity_error
-from splade.mechanistic.exact import (
+from lexical_sae import LexicalSAE, load_text_dataset
+from lexical_sae.data.batches import length_buckets, tokenize
+from lexical_sae.inference import explain
+from lexical_sae.inference.reading import read_batch
+from lexical_sae.mechanistic.attribution import code_identity_error
+from lexical_sae.mechanistic.exact import (
     WordSets,
     along_path,
     attribute_towards,
-    class_centred,
+    class_centered,
     leave_one_out,
     predict_removal,
     remove,
@@ -32,16 +32,16 @@ def main() -> None:
     model = LexicalSAE.from_pretrained(sys.argv[1]).eval()
     name, limit = (sys.argv[2:] + ["sst2", "1000"][len(sys.argv) - 2 :])[:2]
     texts = list(load_text_dataset(name).test.texts[: int(limit)])
-    tokenised = tokenise(model.tokenizer, texts, model.max_length)
+    tokenized = tokenize(model.tokenizer, texts, model.max_length)
     figures: dict[str, list[torch.Tensor]] = {}
 
     def note(title: str, values: torch.Tensor) -> None:
         figures.setdefault(title, []).append(values.double().flatten())
 
     head = model.head()
-    for rows in length_buckets(tokenised, 64):
-        state = read_batch(model, tokenised.batch(rows))
-        direction = class_centred(state.logits, state.logits.argmax(-1))
+    for rows in length_buckets(tokenized, 64):
+        state = read_batch(model, tokenized.batch(rows))
+        direction = class_centered(state.logits, state.logits.argmax(-1))
         note("worst gap of direct attribution, relative", code_identity_error(state))
         note("worst gap of path attribution, relative", code_identity_error(along_path(head, state)))
         single = leave_one_out(head, state)

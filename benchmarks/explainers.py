@@ -1,6 +1,6 @@
 """Cost of one explained prediction against captum, and of the sparse vector against sentence-transformers.
 
-Cost only: captum's methods explain input tokens, ours words; what an explanation is worth is another question.
+Cost only: captum's methods explain input tokens, ours words.
 """
 
 import torch
@@ -8,8 +8,8 @@ from sentence_transformers.sparse_encoder.modules import SpladePooling
 
 from benchmarks import contenders as c
 from benchmarks.measure import seconds
-from splade.evaluation.arena.captum_ways import captum_explainers, explain_text
-from splade.inference import explain
+from lexical_sae.evaluation.explainers.captum_methods import captum_explainers, explain_text
+from lexical_sae.inference import explain
 
 TEXT = "a slow and rather predictable story that is saved by warm performances and a lovely last half hour"
 
@@ -22,7 +22,7 @@ def explainer_rows(models: dict[str, c.LexicalSAE], repeats: int) -> list[tuple[
         for side, goal in (("IG-50", "≥ 60"), ("LIME-1000", "≥ 500")):
             what = f"predict+explain one text, captum {side} / {name}"
             rows.append((what, goal, f"{times[side] / times['ours']:.0f}", figures))
-    return [*rows, splade_row(models, repeats)]
+    return [*rows, lexical_row(models, repeats)]
 
 
 def explainer_times(model: c.LexicalSAE, repeats: int) -> dict[str, float]:
@@ -40,7 +40,7 @@ def explainer_times(model: c.LexicalSAE, repeats: int) -> dict[str, float]:
 
 
 @torch.no_grad()
-def splade_row(models: dict[str, c.LexicalSAE], repeats: int) -> tuple[str, str, str, str]:
+def lexical_row(models: dict[str, c.LexicalSAE], repeats: int) -> tuple[str, str, str, str]:
     """Hidden states to sparse vector: decoder and `SpladePooling` against our routes for inference."""
     batch, whole = c.full(32, 128), models["whole vocabulary"]
     ids, mask = batch.input_ids, batch.attention_mask

@@ -1,8 +1,8 @@
-"""What explaining costs beside predicting, and beside captum: `python -m benchmarks.explanation_cost [MODEL]`.
+"""Cost of explaining compared with predicting, and with captum: `python -m benchmarks.explanation_cost [MODEL]`.
 
-Prints milliseconds per text and the ratio to `predict`, for texts at once and one by one. All ways take turns in one
-process on one thread; of each the median over rounds is shown, in processor time, and of each round's ratio too.
-Without a model, the default recipe on the bundled encoder is measured untrained, open to about a hundred words.
+Prints milliseconds per text and the ratio to `predict`, for texts in a batch and one by one. All methods take turns in
+one process on one thread; times are medians over rounds, in processor time, and so are ratios. Without a model, the
+default recipe on the bundled encoder is measured untrained, with about a hundred active words.
 """
 
 import argparse
@@ -15,11 +15,11 @@ from typing import Any
 import torch
 
 from benchmarks import contenders
-from splade import LexicalSAE
-from splade.data import load_text_dataset
-from splade.evaluation.arena.captum_ways import captum_explainers, explain_text
-from splade.inference import explain, predict
-from splade.inference.methods import METHODS
+from lexical_sae import LexicalSAE
+from lexical_sae.data import load_text_dataset
+from lexical_sae.evaluation.explainers.captum_methods import captum_explainers, explain_text
+from lexical_sae.inference import explain, predict
+from lexical_sae.inference.methods import METHODS
 
 BAR = 1.15
 Way = Callable[[Sequence[str]], Any]

@@ -1,8 +1,8 @@
-"""Could a tagger do with a table of literal words? `python -m benchmarks.literal_tagger` prints F1 on CoNLL-2003.
+"""Would a table of literal words be enough for tagging? `python -m benchmarks.literal_tagger` prints F1 on CoNLL-2003.
 
-A table of words has a row per word and no context. For a tag it is given more and more of the sentence: the word
-itself, its shape, and the words up to two places away, each place with a table of its own. What is then missing to the
-tagger that reads context is what shifts would have to make up for.
+A table of words has a row per word and no context. For tags it gets more and more of the sentence: the word
+itself, its orthographic features, and the words up to two places away, each place with its own table. The gap to the
+tagger with context is what shifts would have to close.
 """
 
 from collections.abc import Iterator
@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import SGDClassifier
 
-from splade.data import TaggedSplit, load_tagged_dataset
-from splade.data.tagging import repair_iob2
-from splade.evaluation.entities import score_entities
+from lexical_sae.data import TaggedSplit, load_tagged_dataset
+from lexical_sae.data.tagging import repair_iob2
+from lexical_sae.evaluation.tagging.entities import score_entities
 
 WINDOWS = ((0, False), (0, True), (1, True), (2, True))
-"""Words on either side, and whether shapes are told."""
+"""Words on either side, and whether orthographic features are included."""
 
 
 def main() -> None:
@@ -31,7 +31,7 @@ def main() -> None:
         best = max(tables, key=lambda table: f1(table, vectorizer, data.validation, window, shapes))
         found = f1(best, vectorizer, data.test, window, shapes)
         what = f"words up to {window} away" if window else "the word itself"
-        print(f"{what}{', with shapes' if shapes else ''}: F1 {found:.1%}", flush=True)
+        print(f"{what}{', with orthographic features' if shapes else ''}: F1 {found:.1%}", flush=True)
 
 
 def features(split: TaggedSplit, window: int, shapes: bool) -> Iterator[list[str]]:

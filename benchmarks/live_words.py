@@ -1,7 +1,7 @@
-"""What a training step costs with all words and with live ones alone: `python -m benchmarks.live_words [ROUNDS]`.
+"""Cost of a training step with all words and with live ones only: `python -m benchmarks.live_words [ROUNDS]`.
 
 Both sides take the same steps of the recipe `neighbours` on the same texts of `movie_snippets`: once as texts with
-labels, once as sentences with tags (made up: time does not depend on them). One thread, best of the rounds.
+labels, once as sentences with tags (artificial: time does not depend on them). One thread, best of the rounds.
 """
 
 import sys
@@ -10,14 +10,14 @@ from functools import partial
 import torch
 
 from benchmarks.measure import seconds
-from splade.config.load import build_config
-from splade.data import load_text_dataset
-from splade.data.batches import tokenise
-from splade.models.lexical_sae import CLASSIFY, TAG, LexicalSAE
-from splade.training.calibrate import open_about_each
-from splade.training.criterion import Criterion
-from splade.training.tasks import IGNORED, Documents, Positions, Task
-from splade.training.word_vectors import learn_together
+from lexical_sae.config.load import build_config
+from lexical_sae.data import load_text_dataset
+from lexical_sae.data.batches import tokenize
+from lexical_sae.models.lexical_sae import CLASSIFY, TAG, LexicalSAE
+from lexical_sae.training.calibrate import open_about_each
+from lexical_sae.training.criterion import Criterion
+from lexical_sae.training.tasks import IGNORED, Documents, Positions, Task
+from lexical_sae.training.word_vectors import learn_together
 
 BATCH = 32
 
@@ -31,7 +31,7 @@ def main() -> None:
         parts = settings.model if head == CLASSIFY else settings.model.model_copy(update={"neighbourhood": None})
         torch.manual_seed(0)
         model = LexicalSAE.from_backbone(parts, {head: ("a", "b", "c")})
-        tokens = tokenise(model.tokenizer, texts, 64)
+        tokens = tokenize(model.tokenizer, texts, 64)
         tags = [[IGNORED, *(token % 3 for token in ids[1:-1]), IGNORED] for ids in tokens.ids]
         task = Documents(tokens, torch.tensor(labels)) if head == CLASSIFY else Positions(tokens, tags)
         training = settings.training

@@ -1,4 +1,4 @@
-"""Texts that no classifier of English reviews was made for, written for this benchmark."""
+"""Out-of-distribution texts for a classifier of English reviews, written for this benchmark."""
 
 FOREIGN = (
     # German

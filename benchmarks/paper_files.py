@@ -1,10 +1,9 @@
 """The papers' experiment files with the bundled encoder: `python -m benchmarks.paper_files FOLDER`.
 
 `experiments/paper/*.yaml` ask for an encoder from the hub, all rows, 50 epochs and three seeds, which takes a GPU. Here
-each is run as it stands but for the encoder, `--rows` training rows (1,000 test rows), one pass, one seed, and at most
-`--length` tokens of a text: with the 512 that the files ask for on IMDB, a run on 320 rows was not done after twenty
-minutes of one core: the range test alone reads two hundred batches. Experiments that two files share are trained once;
-runs that are finished in the folder are not repeated.
+each is run unchanged but for the encoder, `--rows` training rows (1,000 test rows), one pass, one seed, and at most
+`--length` tokens per text: with IMDB's 512, a run on 320 rows was not done after twenty minutes of one core.
+Experiments that two files share are trained once; finished runs are not repeated.
 """
 
 import argparse
@@ -14,11 +13,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from splade.config.load import load_config
-from splade.config.schema import ExperimentConfig
-from splade.files import write_text
-from splade.pipelines import setup_and_train
-from splade.pipelines.variants import load_datasets, load_variants, with_changes
+from lexical_sae.config.load import load_config
+from lexical_sae.config.schema import ExperimentConfig
+from lexical_sae.runs import setup_and_train
+from lexical_sae.runs.variants import load_datasets, load_variants, with_changes
+from lexical_sae.utils.files import write_text
 
 FILES = Path(__file__).parent.parent / "experiments" / "paper"
 

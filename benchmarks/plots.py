@@ -6,11 +6,11 @@ import torch
 
 from benchmarks import contenders as c
 from benchmarks.measure import seconds
-from splade.models.layers.vocab_head import max_logits, reference_max_logits
-from splade.report.svg import Axis, Series, line_chart
+from lexical_sae.models.layers.vocab_head import max_logits, reference_max_logits
+from lexical_sae.report.charts.svg import Axis, Series, line_chart
 
 LARGEST_PLAIN = 4096
-"""Tokens beyond which a plain head does not fit in memory next to the rest."""
+"""Tokens beyond which a plain head does not fit in memory."""
 Sides = dict[str, Callable[[], object]]
 
 

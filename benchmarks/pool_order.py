@@ -1,7 +1,7 @@
 """Does pooling logits before the gate cost accuracy? `python -m benchmarks.pool_order [ROWS] [SEEDS]` trains both ways.
 
-Gate-first forms the strength of every word at every position before it pools, which is the slow way round, and sends
-other gradients to words that are closed. Everything else is the same: the settings of `experiments/cpu/sst2_cajt.yaml`,
+Gate-first computes the activation of every word at every position before pooling, which is slower and gives other
+gradients to inactive words. Everything else is the same: the settings of `experiments/cpu/sst2_cajt.yaml`,
 rows, seeds, order of batches, and the width of the kernel, which follows pooled logits both ways.
 """
 
@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from unittest.mock import PropertyMock, patch
 
-from splade.config.load import load_config
-from splade.models.layers.activation import JumpReLUGate
-from splade.models.lexical_sae import LexicalSAE
-from splade.pipelines import setup_and_train
+from lexical_sae.config.load import load_config
+from lexical_sae.models.layers.activation import JumpReLUGate
+from lexical_sae.models.lexical_sae import LexicalSAE
+from lexical_sae.runs import setup_and_train
 
 EXPERIMENT = Path(__file__).parent.parent / "experiments" / "cpu" / "sst2_cajt.yaml"
 

@@ -1,9 +1,8 @@
-"""The recipes side by side on 20,000 rows of SST-2: `python -m benchmarks.recipes FOLDER [RECIPE ...] [--seed N]`.
+"""The recipes compared on 20,000 rows of SST-2: `python -m benchmarks.recipes FOLDER [RECIPE ...] [--seed N]`.
 
-Each is trained twice, as it is and with nothing asked of circuits (`objective.terms` empty). Then every term of the
-recipe is measured on the validation texts of both models, with trackers that saw the same training texts by lot, beside
-accuracy, active words, the cross-entropy that was to be kept, and the names. What is finished in the folder is not done
-again.
+Each is trained with and without its terms (`objective.terms` empty). Then every term of the recipe is measured on the
+validation texts of both models, with trackers that saw the same random training texts, and so are accuracy, active
+words, the constrained cross-entropy and feature names. Finished runs are not repeated.
 """
 
 import argparse
@@ -13,23 +12,23 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from splade.circuits.geco import FEASIBLE_WITHIN
-from splade.circuits.objective import Objective
-from splade.config.load import load_config
-from splade.config.schema import ExperimentConfig
-from splade.data.batches import length_buckets, shuffled_buckets
-from splade.models.lexical_sae import CLASSIFY, LexicalSAE
-from splade.models.persistence import from_pretrained
-from splade.pipelines import documents, load_data, run_experiment, run_names
-from splade.training.criterion import Criterion
-from splade.training.run_folder import CONFIG, write_json
-from splade.training.settings import TrainingConfig
-from splade.training.tasks import Documents
+from lexical_sae.circuits.geco import FEASIBLE_WITHIN
+from lexical_sae.circuits.objective import Objective
+from lexical_sae.config.load import load_config
+from lexical_sae.config.schema import ExperimentConfig
+from lexical_sae.data.batches import length_buckets, shuffled_buckets
+from lexical_sae.models.lexical_sae import CLASSIFY, LexicalSAE
+from lexical_sae.models.persistence import from_pretrained
+from lexical_sae.runs import Run, documents, load_data, run_experiment, run_names
+from lexical_sae.runs.folder import CONFIG, write_json
+from lexical_sae.training.criterion import Criterion
+from lexical_sae.training.settings import TrainingConfig
+from lexical_sae.training.tasks import Documents
 
 EXPERIMENTS = Path(__file__).parent.parent / "experiments" / "cpu"
 RECIPES = ("cis", "lexical_sae", "transcoder", "cajt", "neighbours")
 TRACKED_BATCHES = 64
-"""Of training texts: more than the steps for which `frequency` is silent."""
+"""Of training texts: more than the steps before `frequency` starts."""
 
 
 def main() -> None:
@@ -68,7 +67,7 @@ def measure(config: ExperimentConfig, asked: TrainingConfig) -> dict[str, float 
     place = Path(config.output_dir)
     results = run_experiment(config, resume=(place / CONFIG).is_file())
     names_file = place / "names.json"
-    names = json.loads(names_file.read_text()) if names_file.is_file() else run_names(config, texts=100)
+    names = json.loads(names_file.read_text()) if names_file.is_file() else run_names(Run.of(config), texts=100)
     tau, ce = results["tau_ce"], results["validation"]["ce"]
     return {
         "dev": results["test"]["accuracy"],

@@ -2,8 +2,8 @@
 
 Writes benchmarks/results/table.md and plots of cost against length, batch and vocabulary. Every ratio compares sides
 that took turns in one process, on one thread, with the same attention setting; memory is measured in a process per
-side. "neighbours" is the recipe in which a token reaches only the words near to it; "whole vocabulary" is the
-same model without neighbourhood, in which every token reaches every word, as in the other recipes.
+side. "neighbours" is the recipe in which a token can activate only its lexical neighbours; "whole vocabulary" is the
+same model without that restriction.
 """
 
 import argparse
@@ -64,7 +64,7 @@ def step_rows(models: dict[str, c.LexicalSAE], repeats: int) -> list[Row]:
 
 
 def as_written_rows(models: dict[str, c.LexicalSAE], repeats: int) -> list[Row]:
-    """Against a plain head as one would write it: attention dropout, texts in the order they come."""
+    """Against a straightforward head: attention dropout, texts in their order."""
     texts = c.ragged(64)
     theirs = c.with_attention_dropout(c.lexical_model(near=False))
     sides = {"plain, as written": c.training_step(theirs, c.plain_logits(theirs), c.in_order(texts, 32))}

@@ -1,8 +1,8 @@
-"""How well a model tells texts that it was not made for: `python -m benchmarks.unusual_inputs MODEL [TEXTS]`.
+"""Detection of out-of-distribution texts: `python -m benchmarks.unusual_inputs MODEL [TEXTS]`.
 
-MODEL lies in the folder of its run, whose test texts are the ordinary ones: one half sets the limits of "at 5 %", the
-other is compared. "any" is the most extreme of the three scores. "warned" is the share that gets a warning of the model
-as it is. Per score: AUROC, and the share found where 5 % of ordinary texts would be.
+The test texts of MODEL's run are the reference: one half sets the limits for 5 % false alarms, the other is compared.
+"any" is the most extreme of the three scores, "warned" the share with a warning at the model's own limits. Per score:
+AUROC, and the share detected at 5 % false alarms.
 """
 
 import sys
@@ -15,15 +15,14 @@ from rich.table import Table
 from sklearn.metrics import roc_auc_score
 
 from benchmarks import odd_texts
-from splade.config.load import load_config
-from splade.data import load_text_dataset
-from splade.data.lots import rows_by_lot
-from splade.inference.reading import ReadTexts, answers
-from splade.inference.unusual import SCORES, unusual
-from splade.models.lexical_sae import LexicalSAE
-from splade.models.persistence import from_pretrained
-from splade.scripts.unseen_texts import rows_of_run
-from splade.training.run_folder import CONFIG
+from lexical_sae.data import load_text_dataset
+from lexical_sae.data.same_text import rows_held
+from lexical_sae.data.sampling import sample_rows
+from lexical_sae.inference.reading import ReadTexts, answers
+from lexical_sae.inference.unusual import SCORES, unusual
+from lexical_sae.models.lexical_sae import LexicalSAE
+from lexical_sae.models.persistence import from_pretrained
+from lexical_sae.runs import Run
 
 OTHER_SETS = ("banking77", "ag_news", "sst2")
 """Off topic for film reviews: the first two. On topic, from elsewhere: the last."""
@@ -35,12 +34,11 @@ def main() -> None:
     model = from_pretrained(folder)
     if model.calibration is None:
         sys.exit(f"{folder} has no calibration: lexical-sae calibrate {folder}")
-    run = folder.resolve().parent
-    config = load_config(run / CONFIG)
-    dataset = rows_of_run(config, run)
+    run = Run.open(folder)
+    dataset = run.data
     own = _some(dataset.test.texts, 2 * most)
-    learned = {_letters(text) for split in (dataset.train, dataset.validation) for text in split.texts}
-    named = [name for name in OTHER_SETS if name != config.data.dataset_name]
+    learned = (*dataset.train.texts, *dataset.validation.texts)
+    named = [name for name in OTHER_SETS if name != run.config.data.dataset_name]
     sets: dict[str, Sequence[str]] = {"test texts, setting limits": own[::2], "other test texts": own[1::2]}
     sets |= {name: _some(_unseen(load_text_dataset(name).test.texts, learned), most) for name in named}
     sets |= {"16 languages": odd_texts.FOREIGN, "gibberish": odd_texts.GIBBERISH, "emojis": odd_texts.EMOJIS}
@@ -63,18 +61,14 @@ def main() -> None:
     Console(width=160).print(table)
 
 
-def _unseen(texts: Sequence[str], learned: set[str]) -> list[str]:
+def _unseen(texts: Sequence[str], learned: Sequence[str]) -> list[str]:
     """Data sets share texts: those that the model learned from look more ordinary than they are."""
-    return [text for text in texts if _letters(text) not in learned]
-
-
-def _letters(text: str) -> str:
-    """Equal for the same sentence however it is spaced: SST-2 writes "it 's"."""
-    return "".join(filter(str.isalnum, text.casefold()))
+    held = rows_held(texts, learned)
+    return [text for row, text in enumerate(texts) if row not in held]
 
 
 def _some(texts: Sequence[str], most: int) -> list[str]:
-    return [texts[row] for row in rows_by_lot(len(texts), most, 0)]
+    return [texts[row] for row in sample_rows(len(texts), most, 0)]
 
 
 def _measure(model: LexicalSAE, texts: Sequence[str]) -> tuple[np.ndarray, float]:

@@ -6,7 +6,7 @@ import torch
 from hypothesis import settings
 from transformers.utils import logging as transformers_logging
 
-from splade import cli
+from lexical_sae import cli
 
 # One thread per worker unless somebody asks for more: the tensors are tiny, and two workers share two cores.
 if "OMP_NUM_THREADS" not in os.environ:
@@ -25,7 +25,7 @@ def seeded():
 @pytest.fixture(autouse=True)
 def without_lexicon(monkeypatch):
     """Training downloads the sentiment lexicon for its name tests; the suite needs no network."""
-    monkeypatch.setattr("splade.pipelines.naming.sentiment_lexicon", lambda: None)
+    monkeypatch.setattr("lexical_sae.runs.name_tests.sentiment_lexicon", lambda: None)
 
 
 @pytest.fixture

@@ -2,10 +2,10 @@
 
 import torch
 
-from splade.data.batches import tokenise
-from splade.models.config import ModelConfig
-from splade.models.lexical_sae import LexicalSAE
-from splade.recipes import recipe_by_name
+from lexical_sae.data.batches import tokenize
+from lexical_sae.models.config import ModelConfig
+from lexical_sae.models.lexical_sae import LexicalSAE
+from lexical_sae.recipes import recipe_by_name
 from tests import tiny
 
 SPLIT = ("badly", "filmed")
@@ -42,9 +42,9 @@ def literal_model(words=SPLIT, *, shifting=True, **others) -> LexicalSAE:
 
 
 def batch_of(model, *texts):
-    batch = tokenise(model.tokenizer, texts, model.max_length).batch(range(len(texts)))
+    batch = tokenize(model.tokenizer, texts, model.max_length).batch(range(len(texts)))
     return batch.input_ids, batch.attention_mask
 
 
 def opened(model, *texts):
-    return model.opened_to(tokenise(model.tokenizer, texts, model.max_length).ids)
+    return model.opened_to(tokenize(model.tokenizer, texts, model.max_length).ids)

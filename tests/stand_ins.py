@@ -3,11 +3,11 @@
 from huggingface_hub import constants
 from safetensors.torch import save_file
 
-from splade.data.planted import planted_bias
-from splade.fetch import sha256_of
-from splade.models.backbone import HEAD_FILE, load_backbone
-from splade.models.bundled import BUNDLED, DEFAULT_BACKBONE, BundledEncoder
-from splade.scripts.plant import write_civilcomments
+from lexical_sae.data.sources.planted import planted_bias
+from lexical_sae.data.sources.planted_files import write_civilcomments
+from lexical_sae.models.backbone import HEAD_FILE, load_backbone
+from lexical_sae.models.bundled import BUNDLED, DEFAULT_BACKBONE, BundledEncoder, WheelFolder
+from lexical_sae.utils.downloads import sha256_of
 from tests import tiny
 from tests.data import folders
 
@@ -16,12 +16,14 @@ HUB_MODEL = "answerdotai/ModernBERT-base"
 
 def bundled_encoder(monkeypatch, cache):
     """A tiny encoder with its lexical head, under the name and in the cache folder of the bundled one."""
-    archives = BUNDLED[DEFAULT_BACKBONE].archives
+    source = BUNDLED[DEFAULT_BACKBONE].source
+    assert isinstance(source, WheelFolder)
+    archives = source.archives
     folder = cache / f"{archives[0].package}-{archives[0].version}-{archives[0].sha256[:12]}" / archives[0].member
     tiny.saved_encoder(folder)
     head = {name: parameter.detach().clone() for name, parameter in load_backbone(str(folder)).lexical_head().items()}
     save_file(head, cache / HEAD_FILE)
-    encoder = BundledEncoder(archives, sha256_of(folder / "model.safetensors"), cache)
+    encoder = BundledEncoder(source, sha256_of(folder / "model.safetensors"), cache)
     monkeypatch.setitem(BUNDLED, DEFAULT_BACKBONE, encoder)
     monkeypatch.setenv("LEXICAL_SAE_CACHE", str(cache))
 

@@ -5,9 +5,9 @@ import sys
 
 import pytest
 
-from splade.explanation import Explanation
-from splade.models.persistence import from_pretrained, save_pretrained
-from splade.training.loop import Trainer
+from lexical_sae.explanation import Explanation
+from lexical_sae.models.persistence import from_pretrained, save_pretrained
+from lexical_sae.training.loop import Trainer
 from tests import tiny
 
 ROWS = [("a good film", "pos"), ("a very good movie", "pos"), ("great acting", "pos"), ("wonderful plot", "pos")]
@@ -50,7 +50,7 @@ def test_training_on_an_own_file_leaves_a_run_and_a_model_that_explains(run, tin
     page = (tmp_path / "run" / "report.html").read_text()
     assert "How well does it decide?" in page
     assert "On 3 texts of" in page
-    for told in ("Do words mean what they say? The model on 2 texts", "delete test", "context-free accuracy"):
+    for told in ("Do the names hold? The model on 2 texts", "deletion test", "context-free accuracy"):
         assert told in page
         assert told in output
     assert from_pretrained(tmp_path / "run" / "model").labels == {"classify": ("neg", "pos")}
@@ -105,7 +105,7 @@ def test_text_and_labels_from_outside_are_not_obeyed_by_the_terminal(run, saved)
 def test_explain_shows_places_effects_and_limits_and_is_plain_when_piped(run, saved):
     code, output, _ = run("explain", saved, "a good film", "--top", "3")
     assert code == 0
-    for expected in ("a good film", "without it", "read from", "in the text:", "sum", "single removals switch"):
+    for expected in ("a good film", "if removed", "activated by", "in the text:", "sum", "single removals switch"):
         assert expected in output
     assert "\x1b" not in output
 
@@ -165,7 +165,7 @@ def test_why_not_sets_two_labels_against_each_other(run, saved):
     other = next(label for label in ("negative", "positive") if label != said)
     code, output, _ = run("why-not", saved, "a good film", other)
     assert code == 0
-    assert f"numbers speak for {said}, not {other}" in output
+    assert f"contributions for {said}, not {other}" in output
     code, _, error = run("why-not", saved, "a good film", said)
     assert code == 1
     assert f"does get the label '{said}'" in error
@@ -211,11 +211,11 @@ def test_rows_without_a_text_are_not_explained_when_asked(run, saved, tmp_path):
 
 
 def test_a_long_wait_shows_how_far_it_is_on_standard_error(run, saved, csv, monkeypatch):
-    monkeypatch.setattr("splade.scripts.explain.PATIENCE", -1.0)
+    monkeypatch.setattr("lexical_sae.commands.explain.PATIENCE", -1.0)
     _, output, error = run("explain", saved, "--file", str(csv), "--json")
     assert "explaining 64/64" in error
     assert "explaining" not in output
-    monkeypatch.setattr("splade.scripts.explain.PATIENCE", 1000.0)
+    monkeypatch.setattr("lexical_sae.commands.explain.PATIENCE", 1000.0)
     assert "explaining" not in run("explain", saved, "good", "--json")[2]
 
 
@@ -223,7 +223,7 @@ def test_a_long_wait_shows_how_far_it_is_on_standard_error(run, saved, csv, monk
 def test_help_teaches_with_an_example(run, command):
     code, output, _ = run(command, "--help")
     assert code == 0
-    assert f"Example: lexical-sae {command} results/quickstart/model" in output
+    assert f"Example: lexical-sae {command} results/quickstart " in output
 
 
 def test_version_and_help(run):
@@ -236,7 +236,7 @@ def test_version_and_help(run):
 def test_help_does_not_wait_for_torch():
     script = """
 import sys
-from splade.cli import main
+from lexical_sae.cli import main
 sys.argv = ["lexical-sae", "--help"]
 try:
     main()
@@ -251,7 +251,7 @@ except SystemExit:
 def test_a_folder_that_holds_a_run_is_refused_before_training(run, csv, tmp_path, monkeypatch):
     (tmp_path / "taken").mkdir()
     (tmp_path / "taken" / "results.json").write_text("{}")
-    monkeypatch.setattr("splade.pipelines.experiment.setup_and_train", lambda *_, **__: pytest.fail("training began"))
+    monkeypatch.setattr("lexical_sae.runs.experiment.setup_and_train", lambda *_, **__: pytest.fail("training began"))
     code, _, error = run("train", str(csv), "--out", str(tmp_path / "taken"))
     assert code == 1
     assert "already holds a run" in error

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from splade.config.load import full_name
+import splade
+from lexical_sae.config.load import full_name
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -30,12 +31,27 @@ def test_readme_names_only_make_targets_that_exist():
     assert {a or b for a, b in named} >= {"quickstart", "test"}
 
 
+def _seed_map() -> tuple[dict[str, str], dict[str, str]]:
+    """The names that have changed, and the modules whose earlier path still imports; each with its new home."""
+    page = (ROOT / "docs" / "seed-map.md").read_text()
+    changed, forwarded = page.split("Modules that have moved", 1)
+    row = re.compile(r"^\| `([\w.]+)` \| `([\w.]+)` \|", re.M)
+    return dict(row.findall(changed)), dict(row.findall(forwarded.split("Files and commands:")[0]))
+
+
 def test_every_new_home_in_the_seed_map_imports():
-    rows = re.findall(r"^\| `([\w.]+)` \| `([\w.]+)` \|", (ROOT / "docs" / "seed-map.md").read_text(), re.M)
-    assert len(rows) >= 7
-    for earlier, now in rows:
+    changed, _ = _seed_map()
+    assert len(changed) >= 7
+    for earlier, now in changed.items():
         assert _resolves(now), f"{now} does not import"
-        assert not _resolves(earlier), f"{earlier} imports: take it off the page"
+        assert not _resolves(earlier), f"{earlier} imports: take it off this table"
+
+
+def test_the_seed_map_lists_every_module_that_splade_forwards_to_another_name():
+    _, forwarded = _seed_map()
+    assert forwarded == {f"splade.{earlier}": f"lexical_sae.{now}" for earlier, now in splade._MOVED.items()}
+    for earlier, now in forwarded.items():
+        assert importlib.import_module(earlier) is importlib.import_module(now)
 
 
 EARLIER_NAMES = (ROOT / "tests" / "earlier_names.txt").read_text().split()
@@ -55,7 +71,7 @@ def test_every_earlier_name_is_there_or_in_the_seed_map(name):
 
 
 def test_a_name_that_is_nowhere_is_found_missing():
-    for name in ("splade.models.lexical_sae.LexicalSAE.vanish", "training.vanish", "model.gate.vanish"):
+    for name in ("lexical_sae.models.lexical_sae.LexicalSAE.vanish", "training.vanish", "model.gate.vanish"):
         assert not _resolves(name)
         assert not _is_key(name)
         assert name not in _replaced_names()

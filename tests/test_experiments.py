@@ -2,9 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from splade.config.load import build_config, load_config
-from splade.pipelines.ablations import term_ablations
-from splade.pipelines.variants import load_datasets, load_variants
+from lexical_sae.config.load import build_config, load_config
+from lexical_sae.runs.variants import load_datasets, load_variants, term_ablations
 
 FILES = sorted((Path(__file__).parent.parent / "experiments").rglob("*.yaml"))
 

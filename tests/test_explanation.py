@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from splade.explanation import (
+from lexical_sae.explanation import (
     FORMAT,
     PIECE,
+    RENAMED,
     Cause,
     Explanation,
     Pieces,
@@ -16,7 +17,7 @@ from splade.explanation import (
     WordContribution,
     WordSet,
 )
-from splade.report.shown_explanation import ShownExplanation
+from lexical_sae.report.explanation.shown import ShownExplanation
 
 # Not the very largest: the sum of several must be a number too.
 numbers = st.floats(-1e300, 1e300)
@@ -99,13 +100,13 @@ def changed(path: list, value) -> str:
     [
         ("{", "not JSON"),
         ("[]", "a JSON object, not list"),
-        (changed(["format"], 1), "has format 1, and this version reads 2"),
+        (changed(["format"], 1), "has format 1, and this version reads 2 and 3"),
         (changed(["format"], True), "has format True"),
         ("{}", "has format None"),
         (changed(["bias"], "1.0"), "bias: Input should be a valid number"),
         (changed(["extra"], 1), "extra: "),
         (changed(["words", 0, "extra"], 1), "words.0.extra: "),
-        (changed(["words", 0, "strength"], None), "words.0.strength: "),
+        (changed(["words", 0, "activation"], None), "words.0.activation: "),
         (changed(["words", 0, "region_changed"], 1), "words.0.region_changed: "),
         (changed(["tokens_cut"], 1.5), "tokens_cut: "),
         (changed(["bias"], float("nan")), "bias: "),
@@ -119,6 +120,18 @@ def changed(path: list, value) -> str:
 def test_json_that_is_not_an_explanation_is_refused_with_its_place(line, message):
     with pytest.raises(ValueError, match=message):
         Explanation.from_json(line)
+
+
+def test_format_2_is_read_under_its_earlier_names_and_signs():
+    older = {"format": 2, **json.loads(json.dumps(asdict(example())))}
+    for word in older["words"]:
+        for earlier, now in RENAMED.items():
+            word[earlier] = word.pop(now)
+        word["without"] = None if word["without"] is None else -word["without"]
+    assert Explanation.from_json(json.dumps(older)) == Explanation.from_json(example().to_json())
+    older["words"][0]["odd"] = 1
+    with pytest.raises(ValueError, match=r"words.0.odd"):
+        Explanation.from_json(json.dumps(older))
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf")])
@@ -192,9 +205,9 @@ def forms(**changes):
 def test_forms_of_a_word_are_listed_as_one_with_their_sum():
     listed = forms(merge_inflections=True).listed()
     first, second = listed.words
-    assert (first.word, first.contribution, first.default, first.strength) == ("films/film", 3.0, 4.0, 1.5)
+    assert (first.word, first.contribution, first.default, first.activation) == ("films/film", 3.0, 4.0, 1.5)
     assert first.cause == Cause("not", 0, 3, 0.75)
-    assert first.label_without is None
+    assert first.label_if_removed is None
     assert second.word == "plot"
     assert (
         sum(word.contribution for word in listed.words) + listed.pieces.contribution + listed.bias == listed.explained

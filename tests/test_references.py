@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-CODE = ROOT / "splade"
+CODE = ROOT / "lexical_sae"
 ARXIV = re.compile(r"arXiv:\d{4}\.\d{4,5}")
 WHO = re.compile(r"^[^\d]+\d{4}")
 """Authors and year, with which every source begins."""

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from splade.intervene import SuppressedModel
-from splade.mechanistic.attribution import compute_attribution_tensor
+from lexical_sae.intervene import SuppressedModel
+from lexical_sae.mechanistic.attribution import compute_attribution_tensor
 from tests import tiny
 
 

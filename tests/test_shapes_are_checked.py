@@ -2,7 +2,7 @@ import pytest
 import torch
 from jaxtyping import TypeCheckError
 
-from splade.mechanistic.attribution import compute_attribution_tensor
+from lexical_sae.mechanistic.attribution import compute_attribution_tensor
 
 
 def test_a_wrong_shape_is_caught_while_tests_run():

@@ -6,9 +6,9 @@ import torch
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import AutoConfig, AutoModelForMaskedLM, PreTrainedTokenizerFast
 
-from splade.models.backbone import Backbone
-from splade.models.config import ModelConfig
-from splade.models.lexical_sae import LexicalSAE
+from lexical_sae.models.backbone import Backbone
+from lexical_sae.models.config import ModelConfig
+from lexical_sae.models.lexical_sae import LexicalSAE
 
 WORDS = """a an the good bad film films movie great awful terrible wonderful acting plot boring city cities church
 churches muslim bank river money is was not and or very un happy i you it dog dogs play

@@ -2,23 +2,23 @@
 
     python tools/batch_invariance.py results/quickstart/model
 
-Words whose greatest logit lies within 1e-4 of their opening may flip by rounding: they are left out and counted.
+Words whose logit is within 1e-4 of their threshold may change by rounding: they are left out and counted.
 """
 
 import sys
 
 import torch
 
-from splade import LexicalSAE, load_text_dataset
-from splade.data.batches import TokenisedTexts, tokenise
-from splade.mechanistic.attribution import attribute
+from lexical_sae import LexicalSAE, load_text_dataset
+from lexical_sae.data.batches import TokenizedTexts, tokenize
+from lexical_sae.mechanistic.attribution import attribute
 
 TEXTS = 200
 
 
 @torch.no_grad()
-def run(model: LexicalSAE, texts: TokenisedTexts, rows: list[int], size: int, left: bool) -> tuple[torch.Tensor, ...]:
-    """Logits, raw attributions of the first class and distances to opening, in the order of `range(len(rows))`."""
+def run(model: LexicalSAE, texts: TokenizedTexts, rows: list[int], size: int, left: bool) -> tuple[torch.Tensor, ...]:
+    """Logits, raw attributions of the first class, distances to the threshold, in the order of `range(len(rows))`."""
     found = []
     for start in range(0, len(rows), size):
         batch = texts.batch(rows[start : start + size])
@@ -36,7 +36,7 @@ def run(model: LexicalSAE, texts: TokenisedTexts, rows: list[int], size: int, le
 
 def main() -> None:
     model = LexicalSAE.from_pretrained(sys.argv[1])
-    texts = tokenise(model.tokenizer, load_text_dataset("movie_snippets").test.texts[:TEXTS], model.max_length)
+    texts = tokenize(model.tokenizer, load_text_dataset("movie_snippets").test.texts[:TEXTS], model.max_length)
     in_order = list(range(TEXTS))
     logits, attributions, distance = run(model, texts, in_order, 32, left=False)
     near = distance < 1e-4
@@ -54,7 +54,7 @@ def main() -> None:
         gap = (other - attributions).masked_fill(near, 0).abs().max().item()
         print(f"  {name:20} logit {(other_logits - logits).abs().max().item():.1e}  attribution {gap:.1e}")
     active = (attributions != 0).sum().item()
-    print(f"words within 1e-4 of their opening, left out: {int(near.sum())} (active words: {active})")
+    print(f"words within 1e-4 of their threshold, left out: {int(near.sum())} (active words: {active})")
 
 
 if __name__ == "__main__":

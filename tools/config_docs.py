@@ -7,17 +7,17 @@ from typing import get_args
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from splade.config.schema import ExperimentConfig
+from lexical_sae.config.schema import ExperimentConfig
 
 PAGE = Path(__file__).parent.parent / "docs" / "configuration.md"
 HEAD = """# Every key of an experiment file
 
-Made from the schema by `make docs`; do not edit by hand. An experiment file is YAML. What it does not say, the recipe
-says (`recipe: anchored` unless it names another). An unknown key is refused, with a suggestion.
+Made from the schema by `make docs`; do not edit by hand. An experiment file is YAML. Missing keys have the
+recipe's values (`recipe: anchored` unless another is named). An unknown key is refused, with a suggestion.
 
-Short names: `seed: 7` stands for `evaluation.seeds: [7]`, `training.pooling: max` for `model.pool: max`. A part may be
-named by its kind alone (`pool: attention`) or with its fields (`gate: {kind: jumprelu, bandwidth: 0.2}`); fields left
-out are the recipe's if its part is of that kind. The defaults below are the schema's; a recipe may set others.
+Short names: `seed: 7` means `evaluation.seeds: [7]`, `training.pooling: max` means `model.pool: max`. A part may be
+given by its kind alone (`pool: attention`) or with fields (`gate: {kind: jumprelu, bandwidth: 0.2}`); missing fields
+are the recipe's if its part is of that kind. The defaults below are the schema's; a recipe may set others.
 
 ```yaml
 recipe: anchored
@@ -62,7 +62,7 @@ def _default(field: FieldInfo, nested: list[type[BaseModel]]) -> str:
 
 
 def _doc(model: type[BaseModel]) -> str:
-    """A section's own sentence; a part's settings borrow the part's."""
+    """A section's docstring, or that of the part it configures."""
     if "." not in model.__qualname__:
         return model.__doc__ or ""
     owner = getattr(sys.modules[model.__module__], model.__qualname__.split(".")[0])

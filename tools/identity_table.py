@@ -4,13 +4,13 @@ import itertools
 
 import torch
 
-from splade.data import load_text_dataset
-from splade.data.batches import tokenise
-from splade.mechanistic.attribution import identity_error
-from splade.models.backbone import load_backbone
-from splade.models.config import ModelConfig
-from splade.models.lexical_sae import LexicalSAE
-from splade.training.calibrate import open_about
+from lexical_sae.data import load_text_dataset
+from lexical_sae.data.batches import tokenize
+from lexical_sae.mechanistic.attribution import identity_error
+from lexical_sae.models.backbone import load_backbone
+from lexical_sae.models.config import ModelConfig
+from lexical_sae.models.lexical_sae import LexicalSAE
+from lexical_sae.training.calibrate import open_about
 
 GATES = ("drelu", "gated_jumprelu", "jumprelu")
 LABELS = {"classify": ("negative", "positive"), "tag": ("O", "B", "I")}
@@ -33,7 +33,7 @@ def errors(gate: str, pool: str, head: str, topk: int, dtype: torch.dtype, batch
 
 def main() -> None:
     texts = load_text_dataset("movie_snippets").test.texts[:16]
-    batch = tokenise(load_backbone().tokenizer, texts, 64).batch(list(range(16)))
+    batch = tokenize(load_backbone().tokenizer, texts, 64).batch(list(range(16)))
     print("| gate | pool | head | top-k | active | document fp32 | position fp32 | document fp64 | position fp64 |")
     print("|---|---|---|---|---|---|---|---|---|")
     for gate, pool, head, topk in itertools.product(GATES, ("max", "attention"), ("relu", "bcos"), (0, 20)):

@@ -1,9 +1,9 @@
-"""Write the plain text that the shipped lexical head is fitted and scored on: `python tools/lexical_head_text.py DIR`.
+"""Write the plain text for fitting and scoring the bundled lexical head: `python tools/lexical_head_text.py DIR`.
 
 - imdb_train_reviews.txt.gz: reviews of the IMDB train split, each once, none that is also in its test split.
 - ag_news_train_descriptions.txt.gz: descriptions of AG News train rows, only scored on.
 
-Data sets are found as always (docs/data.md). No split that results are reported on is written.
+Data sets are found as in docs/data.md. No test split is written.
 """
 
 import gzip
@@ -13,8 +13,8 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from splade.data.loader import open_tables
-from splade.data.registry import TEXT_DATASETS
+from lexical_sae.data.loader import open_tables
+from lexical_sae.data.sources.registry import TEXT_DATASETS
 
 
 def write(path: Path, documents: Iterable[str]) -> None:

@@ -1,7 +1,7 @@
 """Write the pinned locks from pyproject.toml: `make lock`.
 
-pip resolves in a dry run, and what it would install is written down, one pin a line. Local version labels
-(`2.13.0+cpu`) are cut off, so that one lock serves CPU and GPU builds.
+pip resolves in a dry run; the result is written as one pin per line, without local version labels (`2.13.0+cpu`), so
+that one lock serves CPU and GPU builds.
 """
 
 import json

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from splade.circuits.core import circuit_mask, circuit_size
+from lexical_sae.models.circuit_state import circuit_mask, circuit_size
 from tests.strategies import sparse_vectors, tensors
 
 HARD = math.inf

@@ -5,10 +5,10 @@ import dataclasses
 import pytest
 import torch
 
-from splade.circuits.core import CircuitState, compute_active_slice_weff
-from splade.mechanistic.attribution import attribute, attribute_centred, identity_error
-from splade.mechanistic.exact.directions import class_centred, towards
-from splade.models.heads import ReluHead
+from lexical_sae.mechanistic.attribution import attribute, attribute_centered, identity_error
+from lexical_sae.mechanistic.exact.directions import class_centered, towards
+from lexical_sae.models.circuit_state import CircuitState, compute_active_slice_weff
+from lexical_sae.models.heads import ReluHead
 
 SIZE, CLASSES = 12, 3
 
@@ -45,13 +45,13 @@ def test_made_from_the_four_parts_it_answers_as_the_factored_one(leading):
     for ours, theirs in zip(dense, factored, strict=True):
         assert torch.equal(ours, theirs)
     classes = torch.randint(0, CLASSES, leading)
-    for ask in (attribute, attribute_centred):
+    for ask in (attribute, attribute_centered):
         torch.testing.assert_close(ask(dense, classes), ask(factored, classes))
     words = torch.tensor([5, 2])
     torch.testing.assert_close(dense.effective_columns(words), factored.effective_columns(words))
     assert (identity_error(dense) < 1e-10).all()
-    asked = towards(dense, class_centred(dense.logits, classes))
-    torch.testing.assert_close(asked.sparse_vector * asked.W_eff[..., 0, :], attribute_centred(factored, classes))
+    asked = towards(dense, class_centered(dense.logits, classes))
+    torch.testing.assert_close(asked.sparse_vector * asked.W_eff[..., 0, :], attribute_centered(factored, classes))
 
 
 def test_gradients_reach_a_dense_w_eff():

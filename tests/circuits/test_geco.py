@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from splade.circuits.geco import ControllerConfig, CountConstraint, ce_at_accuracy
+from lexical_sae.circuits.geco import ControllerConfig, CountConstraint, ce_at_accuracy
 
 BOTH = ["geco", "relative_geco"]
 

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from torch.nn.functional import cross_entropy
 
-from splade.circuits import losses
+from lexical_sae.circuits import losses
 from tests.strategies import sparse_vectors, tensors
 
 

@@ -4,10 +4,9 @@ import pytest
 import torch
 from pydantic import TypeAdapter, ValidationError
 
-from splade.circuits.balances import RunningMean, Sum, Uncertainty, Weighted
-from splade.circuits.core import circuit_mask
-from splade.circuits.objective import Objective, TermConfig
-from splade.circuits.terms import (
+from lexical_sae.circuits.balances import RunningMean, Sum, Uncertainty, Weighted
+from lexical_sae.circuits.objective import Objective, TermConfig
+from lexical_sae.circuits.terms import (
     ActiveCount,
     CompletenessKL,
     DFFlops,
@@ -15,8 +14,9 @@ from splade.circuits.terms import (
     SeparationContrastive,
     SeparationCosine,
 )
-from splade.models.heads import ReluHead
-from splade.models.layers.activation import GateOutput
+from lexical_sae.models.circuit_state import circuit_mask
+from lexical_sae.models.heads import ReluHead
+from lexical_sae.models.layers.activation import GateOutput
 from tests.circuits.views import document_view, model, position_view
 
 KINDS = [
@@ -75,9 +75,9 @@ def test_every_term_pulls_on_a_tagger(kind):
 def test_terms_on_attributions_pull_on_the_head_and_read_the_asked_gauge(kind):
     sae = model()
     values = []
-    for centred in (True, False):
+    for centered in (True, False):
         sae.zero_grad()
-        loss = config(kind, centred=centred).build(len(sae.dimensions), 3)(document_view(sae))
+        loss = config(kind, centered=centered).build(len(sae.dimensions), 3)(document_view(sae))
         loss.backward()
         values.append(loss.item())
         assert any(name.startswith("heads.classify") for name in gradients(sae))
@@ -85,7 +85,7 @@ def test_terms_on_attributions_pull_on_the_head_and_read_the_asked_gauge(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_common_shift_of_all_classes_changes_no_centred_term(kind):
+def test_a_common_shift_of_all_classes_changes_no_centered_term(kind):
     sae = model()
     found = []
     for _ in range(2):
@@ -120,15 +120,15 @@ def test_completeness_is_asked_of_a_text_that_is_really_ablated():
     view = document_view(sae)
     seen = []
 
-    def head(strengths):
-        seen.append(strengths.detach())
-        return view.head(strengths)
+    def head(activations):
+        seen.append(activations.detach())
+        return view.head(activations)
 
     CompletenessKL.Config().build(len(sae.dimensions), 3)(dataclasses.replace(view, head=head))
     left = seen[0].abs().sum(-1) / view.state.sparse_vector.abs().sum(-1)
     assert (left < 0.6).all()
     active = view.state.sparse_vector != 0
-    mask = circuit_mask(view.attributions(centred=True), active, 0.1, 10.0)
+    mask = circuit_mask(view.attributions(centered=True), active, 0.1, 10.0)
     torch.testing.assert_close(seen[0], view.state.sparse_vector * mask)
 
 
@@ -136,29 +136,29 @@ def test_completeness_is_asked_of_a_text_that_is_really_ablated():
 def test_minimising_completeness_makes_small_circuits_sufficient(kind):
     torch.manual_seed(0)
     size, head = 200, ReluHead.Config(hidden_units=16).build(200, 2)
-    strengths, labels = torch.rand(64, size) * (torch.rand(64, size) < 0.3), torch.arange(64) % 2
-    strengths[labels == 0, 3], strengths[labels == 1, 7] = 1.0, 1.0
+    activations, labels = torch.rand(64, size) * (torch.rand(64, size) < 0.3), torch.arange(64) % 2
+    activations[labels == 0, 3], activations[labels == 1, 7] = 1.0, 1.0
     document = document_view(model())
     term = config(kind).build(size, 2)
-    before = term(_plain_view(document, head, strengths, labels)).item()
-    optimiser = torch.optim.Adam(head.parameters(), lr=0.01)
+    before = term(_plain_view(document, head, activations, labels)).item()
+    optimizer = torch.optim.Adam(head.parameters(), lr=0.01)
     for _ in range(60):
-        optimiser.zero_grad()
-        view = _plain_view(document, head, strengths, labels)
+        optimizer.zero_grad()
+        view = _plain_view(document, head, activations, labels)
         (torch.nn.functional.cross_entropy(view.state.logits, labels) + term(view)).backward()
-        optimiser.step()
-    view = _plain_view(document, head, strengths, labels)
+        optimizer.step()
+    view = _plain_view(document, head, activations, labels)
     assert term(view).item() < min(0.05, before / 3)
     # The planted words are in the circuit of nearly every text.
-    mask = circuit_mask(view.attributions(centred=True), strengths != 0, 0.1, float("inf"))
+    mask = circuit_mask(view.attributions(centered=True), activations != 0, 0.1, float("inf"))
     planted = torch.where(labels == 0, 3, 7)
     assert mask.gather(1, planted[:, None]).mean() > 0.95
 
 
-def _plain_view(view, head, strengths, labels):
+def _plain_view(view, head, activations, labels):
     """The view with a head and strengths of our own."""
-    gate = GateOutput(strengths, (strengths > 0).float(), strengths.clamp(max=1))
-    state, theta = head(strengths), torch.ones(strengths.shape[-1])
+    gate = GateOutput(activations, (activations > 0).float(), activations.clamp(max=1))
+    state, theta = head(activations), torch.ones(activations.shape[-1])
     return dataclasses.replace(
         view, state=state, gate=gate, labels=labels, head=head, thresholds=theta, excess=None, own=None
     )
@@ -168,11 +168,11 @@ def test_training_against_the_contrastive_term_cannot_shrink_the_margin_below_it
     sae = model()
     term = SeparationContrastive.Config(margin=0.3, least_margin=0.1).build(len(sae.dimensions), 3)
     assert term.margin().item() == pytest.approx(0.3)
-    optimiser, view = torch.optim.SGD(term.parameters(), lr=5.0), document_view(sae)
+    optimizer, view = torch.optim.SGD(term.parameters(), lr=5.0), document_view(sae)
     for _ in range(200):
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         term(view).backward(retain_graph=True)
-        optimiser.step()
+        optimizer.step()
     assert 0.1 <= term.margin().item() < 0.2
     term.eval()
     # Evaluated with the initial margin, so that a shrinking margin does not look like progress.
@@ -233,7 +233,7 @@ def test_the_circuit_is_that_of_the_label_in_training_and_of_the_decision_in_eva
     assert trained.eval()(wrong).item() == decided(wrong).item() == decided.eval()(wrong).item()
 
 
-def test_own_words_says_what_it_misses():
+def test_own_words_reports_what_it_misses():
     view = dataclasses.replace(document_view(model()), own=None)
     with pytest.raises(ValueError, match="needs StepView.excess and StepView.own"):
         config("own_words").build(10, 3)(view)
@@ -359,18 +359,18 @@ def test_running_mean_stands_still_in_evaluation():
 def test_uncertainty_is_the_formula_and_stays_bounded_for_a_vanishing_loss():
     balance = Uncertainty.Config(limit=4.0).build([1, 1])
     assert balance(torch.tensor([1.0, 3.0])).item() == pytest.approx(2)
-    optimiser = torch.optim.Adam(balance.parameters(), lr=0.05)
+    optimizer = torch.optim.Adam(balance.parameters(), lr=0.05)
     for _ in range(500):
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         balance(torch.zeros(2)).backward()
-        optimiser.step()
+        optimizer.step()
     v = balance.log_variance()
     assert (v.abs() <= 4).all()
     assert v.max().item() < -3
     assert balance(torch.zeros(2)).item() >= -4
     # And it comes back when the loss does.
     for _ in range(500):
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         balance(torch.full((2,), 5.0)).backward()
-        optimiser.step()
+        optimizer.step()
     assert balance.log_variance().tolist() == pytest.approx([torch.tensor(5.0).log().item()] * 2, abs=0.05)

@@ -2,8 +2,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from splade.circuits.core import largest_k_mask
-from splade.circuits.sparse_code import SparseCode
+from lexical_sae.models.circuit_state import largest_k_mask
+from lexical_sae.models.sparse_code import SparseCode
 from tests.strategies import sparse_vectors
 
 

@@ -1,8 +1,8 @@
 import pytest
 import torch
 
-from splade.circuits.losses import separation_cosine
-from splade.circuits.trackers import AttributionCentroidTracker, DocumentFrequencyTracker, FeatureFrequencyTracker
+from lexical_sae.circuits.losses import separation_cosine
+from lexical_sae.circuits.trackers import AttributionCentroidTracker, DocumentFrequencyTracker, FeatureFrequencyTracker
 
 M = 2 / 21
 

@@ -2,9 +2,9 @@
 
 import torch
 
-from splade.circuits.objective import StepView
-from splade.models.config import ModelConfig
-from splade.models.lexical_sae import CLASSIFY, TAG, LexicalSAE
+from lexical_sae.circuits.objective import StepView
+from lexical_sae.models.config import ModelConfig
+from lexical_sae.models.lexical_sae import CLASSIFY, TAG, LexicalSAE
 from tests import tiny
 
 LABELS = torch.tensor([0, 1, 2, 0, 1, 2])

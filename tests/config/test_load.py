@@ -1,10 +1,10 @@
 import pytest
 import yaml
 
-from splade.config.load import build_config, load_config, merge, parse_config
-from splade.config.schema import ExperimentConfig
-from splade.recipes import RECIPES, recipe_by_name
-from splade.recipes.cajt import cajt_attention
+from lexical_sae.config.load import build_config, load_config, merge, parse_config
+from lexical_sae.config.schema import ExperimentConfig
+from lexical_sae.recipes import RECIPES, recipe_by_name
+from lexical_sae.recipes.cajt import cajt_attention
 
 PROMISED = """
 experiment_name: "paper_imdb"
@@ -117,7 +117,7 @@ def test_recipes_fix_the_parts_of_their_generation():
 def test_cajt_learns_at_its_rate_with_a_tenth_of_it_as_decay():
     training = recipe_by_name("cajt").training
     assert training.learning_rate == 3e-4
-    assert training.optimiser.model_dump()["relative_weight_decay"] == 0.1
+    assert training.optimizer.model_dump()["relative_weight_decay"] == 0.1
     assert cajt_attention().training == training
 
 
@@ -131,7 +131,7 @@ def test_a_bare_kind_that_is_the_recipes_keeps_the_recipes_fields():
     parts = "training: {optimiser: adamw, controller: relative_geco}\nmodel: {gate: jumprelu}"
     training = parse_config(f"recipe: neighbours\n{parts}")
     assert training == parse_config("recipe: neighbours")
-    assert training.training.optimiser.model_dump()["schedule"] == "linear"
+    assert training.training.optimizer.model_dump()["schedule"] == "linear"
     assert merge({"a": {"kind": "x", "p": 1}, "b": "x"}, {"a": "x", "b": "y"}) == {"a": {"kind": "x", "p": 1}, "b": "y"}
     assert merge({"a": {"p": 1}}, {"a": "x"}) == {"a": "x"}, "a section without kinds has no short form"
 
@@ -285,3 +285,9 @@ def _models(annotation):
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
     return [model for argument in get_args(annotation) for model in _models(argument)]
+
+
+def test_keys_of_earlier_versions_still_open():
+    earlier = {"recipe": "cajt", "training": {"optimiser": {"kind": "adamw"}, "tutor": {"weight": 2.0}}}
+    now = {"recipe": "cajt", "training": {"optimizer": {"kind": "adamw"}, "auxiliary": {"weight": 2.0}}}
+    assert build_config(earlier) == build_config(now) != build_config({"recipe": "cajt"})

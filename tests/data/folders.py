@@ -6,7 +6,7 @@ import io
 import json
 import tarfile
 
-from splade.data.toxicity import CIVIL_IDENTITIES
+from lexical_sae.data.sources.toxicity import CIVIL_IDENTITIES
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 

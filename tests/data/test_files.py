@@ -4,8 +4,8 @@ import logging
 import pandas as pd
 import pytest
 
-from splade.data.carve import Sizes
-from splade.data.files import read_tagged_dataset, read_text_dataset
+from lexical_sae.data.files import read_tagged_dataset, read_text_dataset
+from lexical_sae.data.splits import Sizes
 
 
 def pairs(n=40, classes=("good", "bad")):
@@ -22,7 +22,7 @@ def texts(dataset):
 
 
 def test_a_single_file_is_split_and_says_so(tmp_path, caplog):
-    with caplog.at_level(logging.INFO, logger="splade.data.files"):
+    with caplog.at_level(logging.INFO, logger="lexical_sae.data.files"):
         dataset = read_text_dataset(write_csv(tmp_path / "my reviews.csv", pairs()))
     split = texts(dataset)
     assert split["train"] | split["validation"] | split["test"] == {text for text, _ in pairs()}
@@ -52,7 +52,7 @@ def test_given_splits_are_kept_and_validation_is_carved_from_train(tmp_path):
     assert not texts(dataset)["train"] & texts(dataset)["validation"]
 
 
-def test_two_unnamed_columns_are_told_apart_by_length(tmp_path):
+def test_two_unnamed_columns_are_distinguished_by_length(tmp_path):
     rows = [(label, text) for text, label in pairs()]
     dataset = read_text_dataset(write_csv(tmp_path / "a.csv", rows, header="a,b"))
     assert dataset.label_names == ("bad", "good")
@@ -146,7 +146,7 @@ def test_a_class_absent_from_train_or_test_is_noted():
 
 def test_a_class_without_a_row_in_a_carved_test_is_noted(tmp_path, caplog):
     path = write_csv(tmp_path / "a.csv", [*pairs(), ("the only one", "odd")])
-    with caplog.at_level(logging.INFO, logger="splade.data.files"):
+    with caplog.at_level(logging.INFO, logger="lexical_sae.data.files"):
         dataset = read_text_dataset(path)
     assert dataset.label_names.index("odd") not in dataset.test.labels
     assert "class 'odd' has no test row" in dataset.notes

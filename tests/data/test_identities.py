@@ -5,7 +5,7 @@ import math
 import pandas as pd
 import pytest
 
-from splade.data import read_text_dataset
+from lexical_sae.data import read_text_dataset
 
 
 def write(path, cells, header="text,label,identity:women"):

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from splade.data import read_text_dataset
+from lexical_sae.data import read_text_dataset
 
 
 def rows(*labels, n=40):

@@ -1,7 +1,7 @@
 import pytest
 
-from splade.data import load_tagged_dataset, load_text_dataset, loader
-from splade.data.registry import TEXT_DATASETS
+from lexical_sae.data import load_tagged_dataset, load_text_dataset, loader
+from lexical_sae.data.sources.registry import TEXT_DATASETS
 from tests.data import folders
 
 

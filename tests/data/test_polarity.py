@@ -1,7 +1,7 @@
 import pytest
 
-from splade.data.polarity import FAVOURABLE, PLAIN, REVERSING, UNFAVOURABLE, negation_examples, positive_class
-from splade.evaluation.context.templates import shared_material
+from lexical_sae.data.polarity import FAVOURABLE, PLAIN, REVERSING, UNFAVOURABLE, negation_examples, positive_class
+from lexical_sae.evaluation.context.templates import shared_material
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from splade.data.table import read_table
+from lexical_sae.data.table import read_table
 
 CELL = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\r"), max_size=12)
 
@@ -53,7 +53,7 @@ def test_the_line_that_tells_excel_the_separator_is_obeyed_and_no_row(tmp_path, 
     [("a.csv", "sep=,", ","), ("a.csv", "sep=|", "|"), ("a.csv", "sep=\t", "\t"), ("a.csv", r"sep=\t", "\t")]
     + [("a.tsv", "sep=\t", "\t")],
 )
-def test_any_separator_may_be_told(tmp_path, name, first, mark):
+def test_any_separator_may_be_given(tmp_path, name, first, mark):
     table = read_table(write(tmp_path, name, f"{first}\ntext{mark}label\na; b{mark}1\n"))
     assert dict(table.columns) == {"text": ("a; b",), "label": ("1",)}
     assert list(table.numbers) == [3]
@@ -117,7 +117,7 @@ def test_a_line_of_a_megabyte_is_read(tmp_path):
         ("a.jsonl", '{"text": "a"}\n\n[1]\n', r"a.jsonl:3 is a JSON list, not an object"),
         ("a.jsonl", "[" * 100_000, r"a.jsonl:1 is (nested too deeply|not JSON)"),
         ("a.jsonl", "\n\n", "is empty"),
-        ("a.xlsx", "", r"cannot tell the format from the ending '.xlsx'"),
+        ("a.xlsx", "", r"no known format has the ending '.xlsx'"),
     ],
 )
 def test_a_bad_file_is_refused_with_its_place(tmp_path, name, data, message):

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from splade.data.tagged_sentence import TaggedSentence, split_words
-from splade.data.tagging import Entity
+from lexical_sae.data.tagged_sentence import TaggedSentence, split_words
+from lexical_sae.data.tagging import Entity
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from splade.data.tagging import (
+from lexical_sae.data.tagging import (
     Entity,
     align_tags_to_subwords,
     decode_valid_tags,

@@ -3,8 +3,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from splade.data.tagging import IGNORED, encode_tags, entity_spans
-from splade.data.word_rows import cut, tokenise_words
+from lexical_sae.data.tagging import IGNORED, encode_tags, entity_spans
+from lexical_sae.data.word_rows import cut, tokenize_words
 from tests import tiny
 
 NAMES = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")
@@ -24,7 +24,7 @@ def decided(rows, tags, *, certainty=5.0):
 
 @given(st.lists(sentences, max_size=4), st.integers(8, 30))
 def test_every_word_is_read_once_in_rows_that_fit(given_sentences, max_length):
-    rows = tokenise_words(tiny.wordpiece(), given_sentences, max_length)
+    rows = tokenize_words(tiny.wordpiece(), given_sentences, max_length)
     assert all(len(ids) <= max_length for ids in rows.texts.ids)
     read = [(rows.sentences[row], word) for row in range(len(rows.texts)) for _, word in rows.first_tokens(row)]
     wanted = [(s, w) for s, words in enumerate(given_sentences) for w, word in enumerate(words) if word != NOTHING]
@@ -45,7 +45,7 @@ def test_no_entity_is_lost_or_cut_where_rows_end(given_sentences, max_length, da
             first, last = sorted(data.draw(st.lists(st.sampled_from(read), min_size=2, max_size=2)))
             own[first : last + 1] = ["B-PER", *["I-PER"] * (last - first)]
         tags.append(own)
-    rows = tokenise_words(tiny.wordpiece(), given_sentences, max_length)
+    rows = tokenize_words(tiny.wordpiece(), given_sentences, max_length)
     decoded = rows.decode(decided(rows, tags), NAMES)
     assert [entity_spans(tags) for tags in decoded] == [entity_spans(own) for own in tags]
 
@@ -53,7 +53,7 @@ def test_no_entity_is_lost_or_cut_where_rows_end(given_sentences, max_length, da
 @pytest.mark.parametrize("tokenizer", [tiny.wordpiece, tiny.byte_bpe, tiny.sentencepiece])
 def test_first_tokens_are_those_that_begin_each_word(tokenizer):
     words = ["the", "good", "Muslims", "film", ".", "acting"]
-    rows = tokenise_words(tokenizer(), [words], 64)
+    rows = tokenize_words(tokenizer(), [words], 64)
     firsts = rows.first_tokens(0)
     assert [word for _, word in firsts] == list(range(len(words)))
     starts = [position for position, _ in firsts]
@@ -64,7 +64,7 @@ def test_first_tokens_are_those_that_begin_each_word(tokenizer):
 
 
 def test_a_sentence_of_5000_words_is_read_whole():
-    rows = tokenise_words(tiny.wordpiece(), [["film"] * 5000], 64)
+    rows = tokenize_words(tiny.wordpiece(), [["film"] * 5000], 64)
     assert sum(len(rows.first_tokens(row)) for row in range(len(rows.texts))) == 5000
     tags = [["O"] * 5000]
     tags[0][2000:2300] = ["B-LOC", *["I-LOC"] * 299]
@@ -72,7 +72,7 @@ def test_a_sentence_of_5000_words_is_read_whole():
 
 
 def test_words_are_read_where_they_have_most_context():
-    rows = tokenise_words(tiny.wordpiece(), [["film"] * 40], 12)
+    rows = tokenize_words(tiny.wordpiece(), [["film"] * 40], 12)
     for row in range(1, len(rows.texts) - 1):
         positions = [position for position, _ in rows.first_tokens(row)]
         # Not the first word after [CLS], nor the last before [SEP].
@@ -81,18 +81,18 @@ def test_words_are_read_where_they_have_most_context():
 
 
 def test_a_word_longer_than_a_row_is_read_by_its_beginning():
-    rows = tokenise_words(tiny.byte_bpe(), [["the", "x" * 500, "film"]], 16)
+    rows = tokenize_words(tiny.byte_bpe(), [["the", "x" * 500, "film"]], 16)
     assert rows.unread() == []
     assert all(len(ids) <= 16 for ids in rows.texts.ids)
 
 
 def test_labels_stand_at_first_tokens_only():
-    rows = tokenise_words(tiny.wordpiece(), [["filming", NOTHING, "city"]], 16)
+    rows = tokenize_words(tiny.wordpiece(), [["filming", NOTHING, "city"]], 16)
     assert rows.labels([[3, 4, 1]]) == [(IGNORED, 3, IGNORED, 1, IGNORED)]
 
 
 def test_an_unread_word_is_in_an_entity_that_goes_on_after_it():
-    rows = tokenise_words(tiny.wordpiece(), [[NOTHING, "film", NOTHING, "city", NOTHING], [NOTHING], []], 16)
+    rows = tokenize_words(tiny.wordpiece(), [[NOTHING, "film", NOTHING, "city", NOTHING], [NOTHING], []], 16)
     tags = [["O", "B-PER", "I-PER", "I-PER", "O"], ["O"], []]
     assert rows.decode(decided(rows, tags), NAMES) == [tuple(own) for own in tags]
 
@@ -103,11 +103,11 @@ def test_an_unread_word_is_in_an_entity_that_goes_on_after_it():
 )
 def test_what_is_no_list_of_words_is_refused(given_sentences, message):
     with pytest.raises(ValueError, match=message):
-        tokenise_words(tiny.wordpiece(), given_sentences, 16)
+        tokenize_words(tiny.wordpiece(), given_sentences, 16)
 
 
 def test_tags_of_another_length_are_refused_with_the_sentence():
-    rows = tokenise_words(tiny.wordpiece(), [["a"], ["good", "film"]], 16)
+    rows = tokenize_words(tiny.wordpiece(), [["a"], ["good", "film"]], 16)
     with pytest.raises(ValueError, match="sentence 1 has 2 words and 1 tags"):
         rows.labels([[0], [0]])
 

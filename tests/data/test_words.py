@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
-from splade.data.batches import tokenise
-from splade.data.cells import repair_text
-from splade.data.words import TextLayout, lay_out, word_spans
+from lexical_sae.data.batches import tokenize
+from lexical_sae.data.cell_values import repair_text
+from lexical_sae.data.words import TextLayout, lay_out, word_spans
 from tests import tiny
 
 
@@ -53,7 +53,7 @@ ANY_TEXT = st.text(st.characters(), max_size=30) | st.text("ab '.,1-😀‍👩�
 
 def layout(kind: str, text: str, max_length: int = 64) -> TextLayout:
     tokenizer = TOKENIZERS[kind]()
-    return lay_out(tokenizer, text, tokenise(tokenizer, [text], max_length).ids[0])
+    return lay_out(tokenizer, text, tokenize(tokenizer, [text], max_length).ids[0])
 
 
 def words(found: TextLayout) -> list[str]:
@@ -192,7 +192,7 @@ def test_every_visible_token_lies_in_its_word_and_every_word_has_a_token(kind, t
 @given(ANY_TEXT)
 def test_a_byte_level_tokenizer_leaves_no_visible_character_without_a_word(text):
     tokenizer = tiny.byte_bpe()
-    found = lay_out(tokenizer, text, tokenise(tokenizer, [text], 1000).ids[0])
+    found = lay_out(tokenizer, text, tokenize(tokenizer, [text], 1000).ids[0])
     inside = {i for start, end in found.word_spans for i in range(start, end)}
     assert all(text[i].isspace() or text[i] == "\0" for i in set(range(len(text))) - inside)
 
@@ -227,7 +227,7 @@ def test_token_ids_without_special_tokens_are_fine():
 
 def test_token_ids_of_another_text_are_refused():
     tokenizer = tiny.wordpiece()
-    (ids,) = tokenise(tokenizer, ["good film"], 64).ids
+    (ids,) = tokenize(tokenizer, ["good film"], 64).ids
     for text, wrong in (("bad film", ids), ("good film", [*ids, 0]), ("good film", ids[::-1])):
         with pytest.raises(ValueError, match="not what the tokenizer makes of"):
             lay_out(tokenizer, text, wrong)
@@ -253,9 +253,3 @@ def test_words_are_joined_where_asked():
 def test_a_span_outside_the_text_is_refused(span):
     with pytest.raises(ValueError, match="is not inside the text of 9 characters"):
         layout("wordpiece", "good film").joined([span])
-
-
-def test_tokens_may_be_taken_for_words():
-    found = layout("wordpiece", "unhappy film").by_token()
-    assert words(found) == ["un", "happy", "film"]
-    assert found.token_words == (None, 0, 1, 2, None)

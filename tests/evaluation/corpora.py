@@ -2,9 +2,9 @@
 
 import torch
 
-from splade.circuits.sparse_code import SparseCode
-from splade.evaluation.collect import ReadBatch
-from splade.models.heads import BcosHead, ReluHead
+from lexical_sae.evaluation.collect import ReadBatch
+from lexical_sae.models.heads import BcosHead, ReluHead
+from lexical_sae.models.sparse_code import SparseCode
 
 TEXTS = [
     "a good film",
@@ -47,7 +47,7 @@ def random_head(kind="relu", size=9, classes=3, width=6, seed=0) -> ReluHead | B
     return head.requires_grad_(False)
 
 
-def centred_weights(head, vectors):
+def centered_weights(head, vectors):
     """Dense class-centred W_eff of each text, [B, C, V]."""
     W_eff = head(vectors).W_eff
     return W_eff - W_eff.mean(1, keepdim=True)

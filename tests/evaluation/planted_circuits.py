@@ -2,7 +2,7 @@
 
 import torch
 
-from splade.models.heads import ReluHead
+from lexical_sae.models.heads import ReluHead
 from tests.evaluation.corpora import read_batch, relu_head
 
 SIZE, PLANTED = 60, ((3, 4), (10, 11), (20, 21))
@@ -20,13 +20,13 @@ def planted_head() -> ReluHead:
 def planted_texts(count: int = 60) -> tuple[torch.Tensor, list[int]]:
     """Sparse vectors with about twenty words each, the two of their class among them, and their classes."""
     generator = torch.Generator().manual_seed(1)
-    strengths = torch.rand(count, SIZE, generator=generator, dtype=torch.float64)
-    strengths *= torch.rand(count, SIZE, generator=generator) < 0.3
+    activations = torch.rand(count, SIZE, generator=generator, dtype=torch.float64)
+    activations *= torch.rand(count, SIZE, generator=generator) < 0.3
     labels = [row % 3 for row in range(count)]
-    strengths[:, [word for words in PLANTED for word in words]] = 0
+    activations[:, [word for words in PLANTED for word in words]] = 0
     for row, label in enumerate(labels):
-        strengths[row, list(PLANTED[label])] = 1.0
-    return strengths, labels
+        activations[row, list(PLANTED[label])] = 1.0
+    return activations, labels
 
 
 def fed(collector, head, vectors, labels=None, batch_size=30):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from splade.evaluation.bootstrap import BootstrapMeans
-from splade.evaluation.intervals import mean_and_interval
+from lexical_sae.evaluation.bootstrap import BootstrapMeans
+from lexical_sae.evaluation.intervals import mean_and_interval
 
 
 def means_of(*figures, batch=7, order=None, seed=0):

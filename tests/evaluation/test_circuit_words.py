@@ -5,9 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from splade.circuits.core import circuit_mask
-from splade.circuits.sparse_code import SparseCode
-from splade.evaluation.circuit_words import (
+from lexical_sae.evaluation.circuit_words import (
     Rankings,
     logits_of_only,
     logits_without,
@@ -15,8 +13,10 @@ from splade.evaluation.circuit_words import (
     select_circuit,
     speaks_for_predicted,
 )
-from splade.mechanistic.exact import leave_one_out
-from tests.evaluation.corpora import centred_weights, random_head, read_batch
+from lexical_sae.mechanistic.exact import leave_one_out
+from lexical_sae.models.circuit_state import circuit_mask
+from lexical_sae.models.sparse_code import SparseCode
+from tests.evaluation.corpora import centered_weights, random_head, read_batch
 from tests.evaluation.planted_circuits import some_vectors
 from tests.strategies import sparse_vectors, tensors
 
@@ -44,7 +44,7 @@ def test_what_is_left_is_what_the_head_says_of_it(kind):
 def test_orders_go_by_what_speaks_for_the_predicted_class():
     head, vectors = random_head(), some_vectors()
     batch = read_batch(head, vectors)
-    weights = centred_weights(head, vectors)[torch.arange(len(vectors)), batch.predicted]
+    weights = centered_weights(head, vectors)[torch.arange(len(vectors)), batch.predicted]
     code = batch.state.code
     said = (weights * vectors)[code.rows, code.ids]
     torch.testing.assert_close(speaks_for_predicted(batch), said)

@@ -3,8 +3,8 @@ import pandas as pd
 import pytest
 import torch
 
-from splade.evaluation.collect import collect, read_corpus
-from splade.inference import explain
+from lexical_sae.evaluation.collect import collect, read_corpus
+from lexical_sae.inference import explain
 from tests import tiny
 from tests.evaluation.corpora import TEXTS
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from splade.evaluation.intervals import ends_of_equal_values, mean_and_interval, paired_bootstrap, share_interval
+from lexical_sae.evaluation.intervals import ends_of_equal_values, mean_and_interval, paired_bootstrap, share_interval
 
 
 def test_students_interval_of_three_values():

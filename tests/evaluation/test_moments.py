@@ -4,8 +4,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from splade.evaluation.intervals import mean_and_interval
-from splade.evaluation.moments import Moments
+from lexical_sae.evaluation.intervals import mean_and_interval
+from lexical_sae.evaluation.moments import Moments
 
 SIZE = 4
 numbers = st.lists(st.tuples(st.integers(0, SIZE - 2), st.floats(-100, 100)), max_size=30)

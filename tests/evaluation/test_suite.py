@@ -1,28 +1,30 @@
 import io
 import json
 import pickle
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import pytest
 import torch
 from rich.console import Console
 
-from splade.data.examples import TextSplit
-from splade.evaluation import suite
-from splade.evaluation.calibration import CalibrationCollector
-from splade.evaluation.circuit_words import Rankings
-from splade.evaluation.completeness import CompletenessCollector
-from splade.evaluation.eraser import EraserCollector
-from splade.evaluation.frontier import FrontierCollector
-from splade.evaluation.performance import PerformanceCollector
-from splade.evaluation.removability import RemovabilityCollector
-from splade.evaluation.scaling_metrics import AblationSparsityCollector
-from splade.evaluation.separation import SeparationCollector
-from splade.evaluation.suite import EvaluationSettings, evaluate
-from splade.evaluation.text_sample import TextSampler
-from splade.evaluation.verification import VerificationCollector
-from splade.intervene import with_closed
-from splade.report.evaluation_terminal import evaluation_view
+from lexical_sae.data.examples import TextSplit
+from lexical_sae.evaluation.circuit_words import Rankings
+from lexical_sae.evaluation.metrics import attribution_methods
+from lexical_sae.evaluation.metrics.calibration import CalibrationCollector
+from lexical_sae.evaluation.metrics.completeness import CompletenessCollector
+from lexical_sae.evaluation.metrics.eraser import EraserCollector
+from lexical_sae.evaluation.metrics.performance import PerformanceCollector
+from lexical_sae.evaluation.metrics.removability import RemovabilityCollector
+from lexical_sae.evaluation.metrics.scaling_metrics import AblationSparsityCollector
+from lexical_sae.evaluation.metrics.separation import SeparationCollector
+from lexical_sae.evaluation.metrics.verification import VerificationCollector
+from lexical_sae.evaluation.metrics.word_budget import FrontierCollector
+from lexical_sae.evaluation.results import EvaluationResults
+from lexical_sae.evaluation.settings import EvaluationSettings
+from lexical_sae.evaluation.suite import evaluate
+from lexical_sae.evaluation.text_sample import TextSampler
+from lexical_sae.evaluation.views.terminal import evaluation_view
+from lexical_sae.intervene import with_closed
 from tests import tiny
 from tests.evaluation.corpora import TEXTS, random_head
 from tests.evaluation.planted_circuits import fed, some_vectors
@@ -72,7 +74,7 @@ def test_batches_do_not_matter(model, results):
     other = evaluate(model, SPLIT, replace(SETTINGS, batch_size=48))
     # Not the separation: which circuits meet which depends on the order of reading.
     for part in ("performance", "calibration", "completeness", "eraser", "removability", "stability", "layers"):
-        ours, theirs = (numbers(asdict(getattr(one, part))) for one in (results, other))
+        ours, theirs = (numbers(one.as_dict()[part]) for one in (results, other))
         assert len(ours) > 5
         assert ours == pytest.approx(theirs, abs=1e-4)
 
@@ -81,11 +83,11 @@ def test_one_text_is_measured_and_shown(model):
     found = evaluate(model, TextSplit(("a good film",), (0,)), SETTINGS)
     assert found.masking is None
     assert found.probes is None
-    page = seen(found.as_dict())
+    page = seen(found)
     assert "On 1 texts" in page
     rows = {" ".join(line.split()[:-1]): line.split()[-1] for line in page.splitlines() if line.strip()}
     layers = found.as_dict()["layers"]
-    told = {"embeddings alone": "without_layers", "not by one alone": "remainder", "together": "full"}
+    told = {"embeddings alone": "without_layers", "joint remainder": "remainder", "together": "full"}
     assert {name: rows[name] for name in told} == {name: f"{layers[key]['mean']:.2f}" for name, key in told.items()}
     assert "nan" not in page
 
@@ -102,7 +104,7 @@ def test_attribution_methods_are_compared_on_a_few_texts_and_shown(results):
     assert found.texts >= 2
     assert set(found.removal) >= METHODS
     assert found.checks.leave_one_out_is_first
-    shown = [line.split() for line in seen(results.as_dict()).splitlines()]
+    shown = [line.split() for line in seen(results).splitlines()]
     (direct,) = (line for line in shown if line[:1] == ["direct"])
     erasure = found.removal["direct"].erasure
     means = (found.removal["direct"].spearman, erasure.comprehensiveness, erasure.sufficiency)
@@ -113,7 +115,7 @@ def test_attribution_methods_are_compared_on_a_few_texts_and_shown(results):
 
 def test_the_comparison_of_methods_can_be_switched_off_and_leaves_long_texts_out(model, monkeypatch):
     asked = []
-    monkeypatch.setattr(suite, "compare_explainers", lambda _, texts, **__: asked.append(texts))
+    monkeypatch.setattr(attribution_methods, "compare_explainers", lambda _, texts, **__: asked.append(texts))
     evaluate(model, SPLIT.take(range(8)), replace(SETTINGS, explainer_texts=0))
     assert asked == []
     # Both special tokens count.
@@ -122,8 +124,9 @@ def test_the_comparison_of_methods_can_be_switched_off_and_leaves_long_texts_out
 
 
 def test_an_evaluation_from_before_methods_were_compared_is_shown(results):
-    found = results.as_dict()
-    del found["explainers"]
+    older = results.as_dict()
+    del older["explainers"]
+    found = EvaluationResults.from_dict(older)
     assert "Attribution methods" not in seen(found)
     assert "What are its words like?" in seen(found)
 
@@ -135,7 +138,7 @@ def test_texts_without_words_are_measured(model):
     assert found.performance.texts_without_words == 4
     assert found.separation.cosine is None
     assert found.explainers is None
-    assert "Attribution methods not compared" in seen(found.as_dict())
+    assert "Attribution methods not compared" in seen(found)
     assert found.completeness.sizes[0].circuit.agreement.mean == 1
     json.dumps(found.as_dict())
 

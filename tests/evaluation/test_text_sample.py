@@ -1,8 +1,8 @@
 import pytest
 import torch
 
-from splade.evaluation.circuit_words import speaks_for_predicted
-from splade.evaluation.text_sample import TextSampler
+from lexical_sae.evaluation.circuit_words import speaks_for_predicted
+from lexical_sae.evaluation.text_sample import TextSampler
 from tests.evaluation.corpora import random_head, read_batch
 from tests.evaluation.planted_circuits import fed, some_vectors
 

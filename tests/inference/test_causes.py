@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from splade.inference import causes, explain, predict
-from splade.inference.causes import LEAST_SHARE, NEAREST
+from lexical_sae.inference import causes, explain, predict
+from lexical_sae.inference.causes import LEAST_SHARE, NEAREST
 from tests.literal import batch_of, literal_model
 
 TEXTS = [
@@ -98,7 +98,7 @@ def test_a_planted_cause_is_found(monkeypatch):
     assert without.context_free_share == 1
 
 
-def test_nothing_is_read_again_where_nothing_shifts_or_nobody_asks(model, monkeypatch):
+def test_nothing_is_read_again_where_nothing_shifts_or_causes_are_not_wanted(model, monkeypatch):
     def refuse(*_):
         raise AssertionError("read again")
 

@@ -3,10 +3,10 @@ import math
 import pytest
 import torch
 
-from splade.data.batches import tokenise
-from splade.inference import explain, explain_model_spans, explain_stream, predict
-from splade.inference.labels import check_method
-from splade.models.config import ModelConfig
+from lexical_sae.data.batches import tokenize
+from lexical_sae.inference import explain, explain_model_spans, explain_stream, predict
+from lexical_sae.inference.labels import check_method
+from lexical_sae.models.config import ModelConfig
 from tests import tiny
 
 TEXTS = ["a good film", "", "terrible boring plot and awful acting", "good", "very " * 100]
@@ -26,7 +26,7 @@ def model():
 
 
 def dense_state(model, text):
-    batch = tokenise(model.tokenizer, [text], model.max_length).batch([0])
+    batch = tokenize(model.tokenizer, [text], model.max_length).batch([0])
     with torch.no_grad():
         return model.classify_document(batch.input_ids, batch.attention_mask)
 
@@ -70,8 +70,8 @@ def test_without_it_is_what_happens_when_the_word_is_zeroed(model, contrast):
             with torch.no_grad():
                 before, after = head(vector).logits, head(less).logits
             fall = in_direction(before, target, contrast) - in_direction(after, target, contrast)
-            assert word.without == pytest.approx(fall, abs=1e-6)
-            assert word.label_without == names[int(after.argmax())]
+            assert word.if_removed == pytest.approx(-fall, abs=1e-6)
+            assert word.label_if_removed == names[int(after.argmax())]
             assert word.region_changed == bool(((head.word_vectors.T @ less + head.hidden_bias > 0) != on).any())
 
 
@@ -79,7 +79,7 @@ def test_methods_answer_different_questions_and_leave_one_out_is_removal(model):
     by_method = {method: explain(model, TEXTS[2], method=method) for method in METHODS}
     contributions = {m: {w.word: w.contribution for w in why.words} for m, why in by_method.items()}
     assert contributions["dla"] != contributions["path"] != contributions["leave_one_out"]
-    assert all(word.contribution == word.without for word in by_method["leave_one_out"].words)
+    assert all(word.contribution == -word.if_removed for word in by_method["leave_one_out"].words)
     empty = torch.zeros(len(model.dimensions), dtype=torch.float64)
     with torch.no_grad():
         logits = model.head()(empty).logits
@@ -120,11 +120,11 @@ def test_a_bcos_head_explains_but_has_no_path():
         explain(model, TEXTS[0], method="path")
 
 
-def test_the_most_telling_word_comes_first(model):
+def test_the_top_attributed_word_comes_first(model):
     for why in explain(model, TEXTS):
         sizes = [abs(word.contribution) for word in why.words]
         assert sizes == sorted(sizes, reverse=True)
-        assert all(word.strength > 0 for word in why.words)
+        assert all(word.activation > 0 for word in why.words)
 
 
 def test_one_text_gives_one_explanation_and_a_list_gives_a_list(model):
@@ -146,7 +146,8 @@ def test_what_was_not_asked_for_is_not_there(model):
     why = explain(model, TEXTS[0], effects=False, places=False)
     assert why.spans is None
     assert why.whole_text is None
-    assert all(w.without is w.region_changed is w.label_without is w.start is w.is_expansion is None for w in why.words)
+    for w in why.words:
+        assert w.if_removed is w.region_changed is w.label_if_removed is w.start is w.is_expansion is None
     full = explain(model, TEXTS[0])
     assert [(w.word, w.contribution) for w in full.words] == [(w.word, w.contribution) for w in why.words]
 

@@ -5,11 +5,11 @@ import math
 import pytest
 import torch
 
-from splade.explanation import Explanation
-from splade.inference import explain, explain_model_spans, explain_windows, predict
-from splade.models.backbone import Backbone
-from splade.models.config import ModelConfig
-from splade.models.lexical_sae import LexicalSAE
+from lexical_sae.explanation import Explanation
+from lexical_sae.inference import explain, explain_model_spans, explain_windows, predict
+from lexical_sae.models.backbone import Backbone
+from lexical_sae.models.config import ModelConfig
+from lexical_sae.models.lexical_sae import LexicalSAE
 from tests import tiny
 
 TOKENIZERS = {"wordpiece": tiny.wordpiece, "byte_bpe": tiny.byte_bpe, "sentencepiece": tiny.sentencepiece}

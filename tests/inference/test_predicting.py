@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 import torch
 
-from splade.data.batches import tokenise
-from splade.inference import explain, predict, predict_proba, score
+from lexical_sae.data.batches import tokenize
+from lexical_sae.inference import explain, predict, predict_proba, score
 from tests import tiny
 
 TEXTS = ["a good film", "", "terrible boring plot and awful acting", "good", "very " * 100]
@@ -19,9 +19,9 @@ def model():
 
 def test_probabilities_are_the_softmax_of_the_logits(model):
     found = predict_proba(model, TEXTS, batch_size=2)
-    tokenised = tokenise(model.tokenizer, TEXTS, model.max_length)
+    tokenized = tokenize(model.tokenizer, TEXTS, model.max_length)
     for row, probabilities in enumerate(found):
-        batch = tokenised.batch([row])
+        batch = tokenized.batch([row])
         with torch.no_grad():
             logits = model.classify_document(batch.input_ids, batch.attention_mask).logits[0]
         assert probabilities.tolist() == pytest.approx(logits.softmax(-1).tolist(), abs=1e-5)
@@ -104,8 +104,8 @@ def test_characters_that_no_tokenizer_takes_are_replaced_and_places_fit(model):
     assert all(why.text[span.start : span.end] == span.text for span in why.spans)
 
 
-def test_what_was_cut_is_said(model, caplog):
-    with caplog.at_level(logging.WARNING, logger="splade.inference.reading"):
+def test_what_was_cut_is_logged(model, caplog):
+    with caplog.at_level(logging.WARNING, logger="lexical_sae.inference.reading"):
         assert [why.tokens_cut for why in explain(model, TEXTS)] == [0, 0, 0, 0, 38]
     assert "1 texts were longer than the 64 tokens" in caplog.text
 

@@ -4,9 +4,9 @@ from itertools import chain, combinations
 import pytest
 import torch
 
-from splade.inference import explain, find_reasons
-from splade.inference.tag_explaining import explain_tags
-from splade.models.config import ModelConfig
+from lexical_sae.inference import explain, find_reasons
+from lexical_sae.inference.tag_explaining import explain_tags
+from lexical_sae.models.config import ModelConfig
 from tests import tiny
 from tests.literal import literal_model
 
@@ -29,8 +29,8 @@ def label_with(model, kept, name="classify"):
     """The label that a head gives to (dimension, strength) pairs."""
     head = model.head(name)
     vector = torch.zeros(len(model.dimensions), dtype=torch.float64)
-    for dimension, strength in kept:
-        vector[dimension] = strength
+    for dimension, activation in kept:
+        vector[dimension] = activation
     hidden = (vector @ head.word_vectors.double() + head.hidden_bias.double()).relu()
     logits = hidden @ head.class_weights.double().T + head.class_bias.double()
     return model.labels[name][int(logits.argmax())]
@@ -43,7 +43,7 @@ def test_the_smallest_sets_are_those_of_exhaustive_search(model, text, to):
     to = to and next(label for label, _ in why.probabilities if label != why.label)
     found = find_reasons(model, text, to)
     place = {model.dimensions[i].name: i for i in range(len(model.dimensions))}
-    words = [(place[word.word], word.strength) for word in why.words]
+    words = [(place[word.word], word.activation) for word in why.words]
     names = dict(zip([word.word for word in why.words], words, strict=True))
     assert found.num_words == len(words) > 2
     assert found.label == why.label
@@ -117,7 +117,7 @@ def test_what_a_tag_hangs_on_is_what_exhaustive_search_finds(tagger, word, to):
         return
     found = find_reasons(tagger, sentence, to, word=word)
     place = {tagger.dimensions[i].name: i for i in range(len(tagger.dimensions))}
-    words = {one.word: (place[one.word], one.strength) for one in why.words}
+    words = {one.word: (place[one.word], one.activation) for one in why.words}
     assert (found.label, found.num_words, found.to) == (why.label, len(words), to)
     assert found.probability == pytest.approx(why.probability, abs=1e-5)
     subsets = list(chain.from_iterable(combinations(words, size) for size in range(len(words) + 1)))
@@ -164,7 +164,7 @@ def logits_without(model, text, removed):
     place = {model.dimensions[i].name: i for i in range(len(model.dimensions))}
     kept = [word for word in why.words if word.word not in removed]
     rows = model.head().word_vectors.double()
-    return model.head().class_bias.double() + sum((w.strength * rows[place[w.word]] for w in kept), start=0 * rows[0])
+    return model.head().class_bias.double() + sum((w.activation * rows[place[w.word]] for w in kept), start=0 * rows[0])
 
 
 def test_a_word_counts_once_however_often_it_is_written():

@@ -3,14 +3,14 @@ import json
 import pytest
 import torch
 
-from splade.data.tagging import entity_spans, repair_iob2
-from splade.explanation import Explanation
-from splade.inference.tag_explaining import TOLD, explain_tags, find_word
-from splade.inference.tagging import tag
-from splade.inference.word_decisions import read_words, words_of
-from splade.intervene import SuppressedModel
-from splade.models.config import ModelConfig
-from splade.models.lexical_sae import TAG, LexicalSAE
+from lexical_sae.data.tagging import entity_spans, repair_iob2
+from lexical_sae.explanation import Explanation
+from lexical_sae.inference.tag_explaining import SHAPES_IN_ENCODER, explain_tags, find_word
+from lexical_sae.inference.tagging import tag
+from lexical_sae.inference.word_decisions import read_words, words_of
+from lexical_sae.intervene import SuppressedModel
+from lexical_sae.models.config import ModelConfig
+from lexical_sae.models.lexical_sae import TAG, LexicalSAE
 from tests import tiny
 
 TEXT = "The Muslim bank was NOT in a good city, playing 3 dogs."
@@ -49,7 +49,7 @@ def test_case_decides_through_shapes_alone(model):
 
 
 @pytest.mark.parametrize("method", ["dla", "path", "leave_one_out"])
-def test_what_is_said_sums_to_the_difference_of_two_tags(model, method):
+def test_contributions_sum_to_the_difference_of_two_tags(model, method):
     words = tag(model, TEXT).words
     (why,) = explain_tags(model, TEXT, [1], target="B-PER", contrast="B-LOC", method=method)
     logits = logits_of(model, words)[1]
@@ -73,8 +73,8 @@ def test_without_it_is_what_removing_the_dimension_does(model):
         (at,) = [i for i in read.state.code.ids.tolist() if model.dimensions[i].name == word.word]
         after = head(dense.index_fill(1, torch.tensor([at]), 0.0)).logits[0]
         fall = (before - after)[1] - (before - after)[0]
-        assert word.without == pytest.approx(fall.item(), abs=1e-4)
-        assert word.label_without == model.labels[TAG][int(after.argmax())]
+        assert word.if_removed == pytest.approx(-fall.item(), abs=1e-4)
+        assert word.label_if_removed == model.labels[TAG][int(after.argmax())]
     head.float()
 
 
@@ -84,11 +84,11 @@ def test_an_explanation_says_that_shapes_are_no_words(model):
     assert set(named) == {"is capitalised", "opens the sentence"}
     assert not any(word.is_expansion for word in named.values())
     assert any("is capitalised" in line and "letters" in line for line in why.not_explained)
-    assert not any(TOLD in line for line in why.not_explained)
-    told = tiny.model(ModelConfig.model_validate({"gate": "drelu", "shapes": {"in_encoder": True}}))
-    nothing_shown = SuppressedModel(told, [*told.shapes.config.names])
-    for model, word in ((told, 0), (told, 1), (nothing_shown, 0)):
-        assert any(TOLD in line for line in explain_tags(model, ["Bank", "film"], [word])[0].not_explained)
+    assert not any(SHAPES_IN_ENCODER in line for line in why.not_explained)
+    with_shapes = tiny.model(ModelConfig.model_validate({"gate": "drelu", "shapes": {"in_encoder": True}}))
+    nothing_shown = SuppressedModel(with_shapes, [*with_shapes.shapes.config.names])
+    for model, word in ((with_shapes, 0), (with_shapes, 1), (nothing_shown, 0)):
+        assert any(SHAPES_IN_ENCODER in line for line in explain_tags(model, ["Bank", "film"], [word])[0].not_explained)
     assert {w.word: w.is_expansion for w in why.words}.get("bank", False) is False
     assert Explanation.from_json(why.to_json()) == Explanation(**vars(why.listed()))
     json.loads(why.to_json())

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 import torch
 
-from splade.explanation import Reasons
-from splade.inference.explaining import explain
-from splade.inference.predicting import predict, predict_proba
-from splade.inference.reasons import find_reasons
-from splade.inference.tagging import tag
-from splade.inference.windows import explain_windows
-from splade.models.lexical_sae import LexicalSAE
+from lexical_sae.explanation import Reasons
+from lexical_sae.inference.explaining import explain
+from lexical_sae.inference.predicting import predict, predict_proba
+from lexical_sae.inference.reasons import find_reasons
+from lexical_sae.inference.tagging import tag
+from lexical_sae.inference.windows import explain_windows
+from lexical_sae.models.lexical_sae import LexicalSAE
 from tests import tiny
 
 THREADS, CALLS = 8, 100

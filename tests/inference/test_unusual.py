@@ -5,13 +5,13 @@ import json
 import pytest
 import torch
 
-from splade.data import TextDataset, TextSplit
-from splade.explanation import ABSTAIN, Explanation
-from splade.inference import explain, predict
-from splade.inference.unusual import SCORES
-from splade.models.calibration import FIGURES, Calibration, words_of
-from splade.models.persistence import from_pretrained, save_pretrained
-from splade.pipelines.calibrating import accuracy_steps, calibrate, joint_limits
+from lexical_sae.data import TextDataset, TextSplit
+from lexical_sae.explanation import ABSTAIN, Explanation
+from lexical_sae.inference import explain, predict
+from lexical_sae.inference.unusual import SCORES
+from lexical_sae.models.calibration import FIGURES, Calibration, words_of
+from lexical_sae.models.persistence import from_pretrained, save_pretrained
+from lexical_sae.runs.calibrating import accuracy_steps, calibrate, joint_limits
 from tests import tiny
 from tests.literal import literal_model
 from tests.tiny import BAD, GOOD
@@ -45,7 +45,7 @@ def test_a_text_without_words_says_so_and_nothing_else(model, text):
 
 
 @pytest.mark.parametrize("recipe", [literal_model, tiny.model])
-def test_texts_without_words_are_told_without_a_calibration_too(recipe):
+def test_texts_without_words_are_noted_without_a_calibration_too(recipe):
     made = recipe()
     assert made.calibration is None
     assert kinds(made, "👍") == {"no_words"}
@@ -77,7 +77,7 @@ def test_known_words_in_a_strange_text_are_unlike_training(model):
 
 
 def _hash(word):
-    from splade.models.calibration import word_hash
+    from lexical_sae.models.calibration import word_hash
 
     return word_hash(word)
 

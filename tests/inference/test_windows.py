@@ -1,9 +1,9 @@
 import pytest
 
-from splade.data.batches import tokenise
-from splade.data.words import word_spans
-from splade.inference import explain, explain_windows
-from splade.inference.windows import cut_windows
+from lexical_sae.data.batches import tokenize
+from lexical_sae.data.words import word_spans
+from lexical_sae.inference import explain, explain_windows
+from lexical_sae.inference.windows import cut_windows
 from tests import tiny
 
 TOKENIZERS = {"wordpiece": tiny.wordpiece, "byte_bpe": tiny.byte_bpe, "sentencepiece": tiny.sentencepiece}
@@ -31,7 +31,7 @@ def test_every_word_is_read_whole_in_a_window_and_none_is_cut(kind, name, overla
     assert windows[-1][1] == len(text)
     for word in word_spans(text):
         assert any(start <= word[0] and word[1] <= end for start, end in windows)
-    assert not any(tokenise(tokenizer, [text[start:end] for start, end in windows], 32).tokens_cut)
+    assert not any(tokenize(tokenizer, [text[start:end] for start, end in windows], 32).tokens_cut)
     starts, ends = zip(*windows, strict=True)
     assert all(a < b for a, b in zip(starts, starts[1:], strict=False))
     assert all(a < b for a, b in zip(ends, ends[1:], strict=False))
@@ -63,11 +63,11 @@ def test_a_text_that_fits_is_one_window(model):
         assert window.explanation == explain(model, text)
 
 
-def test_a_word_longer_than_the_model_reads_is_cut_and_that_is_said():
+def test_a_word_longer_than_the_model_reads_is_cut_and_that_is_noted():
     tokenizer = tiny.byte_bpe()
     text = "good " + "x" * 500 + " film"
     windows = list(cut_windows(tokenizer, text, 32, 0.25))
-    cut = tokenise(tokenizer, [text[start:end] for start, end in windows], 32).tokens_cut
+    cut = tokenize(tokenizer, [text[start:end] for start, end in windows], 32).tokens_cut
     assert any(cut)
     assert windows[-1][1] == len(text)
     assert len(windows) <= 3

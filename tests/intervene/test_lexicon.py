@@ -3,7 +3,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from splade.intervene import (
+from lexical_sae.intervene import (
     LEXICON_FILE,
     Lexicon,
     apply_lexicon,
@@ -12,7 +12,7 @@ from splade.intervene import (
     load_lexicon,
     parse_lexicon,
 )
-from splade.models.persistence import from_pretrained, save_pretrained
+from lexical_sae.models.persistence import from_pretrained, save_pretrained
 from tests import tiny
 
 
@@ -110,7 +110,7 @@ def test_forbidden_words_are_closed_and_no_others():
         ),
         (Lexicon(forbid=("film", "unhappy")), "'unhappy' has no dimension"),
         (Lexicon(forbid=("film",), keep=("unhappy",)), "'unhappy' has no dimension"),
-        (Lexicon(forbid=("film",), keep=("dog",)), "keeps 'dog', but this model has it closed already"),
+        (Lexicon(forbid=("film",), keep=("dog",)), "keeps 'dog', but it is already suppressed in this model"),
     ],
     ids=["nothing", "only keep", "conflict", "forbid unknown", "keep unknown", "keep closed"],
 )
@@ -144,11 +144,11 @@ def test_a_second_edit_adds_to_the_first_and_may_not_contradict_it(saved, tmp_pa
     assert {"film", "dogs"} <= closed_names(from_pretrained(tmp_path / "two"))
     with pytest.raises(ValueError, match="under forbid and under keep"):
         edit_saved_model(tmp_path / "one", Lexicon(forbid=("dog",), keep=("film",)), tmp_path / "three")
-    with pytest.raises(ValueError, match="closed in .* already; there is nothing to remove"):
+    with pytest.raises(ValueError, match="already suppressed in .*; there is nothing to do"):
         edit_saved_model(tmp_path / "one", Lexicon(forbid=("Films",)), tmp_path / "three")
 
 
 def test_a_model_is_not_edited_in_place(saved):
-    with pytest.raises(ValueError, match="there is a way back"):
+    with pytest.raises(ValueError, match="the original stays"):
         edit_saved_model(saved, Lexicon(forbid=("film",)), saved.parent / "." / saved.name)
     assert attached_lexicon(saved) is None

@@ -5,12 +5,12 @@ import sys
 import pytest
 import torch
 
-from splade.inference import explain, predict
-from splade.intervene import SuppressedModel, find_words, suppress_token_globally, with_closed
-from splade.mechanistic.attribution import attribute, identity_error
-from splade.models.config import ModelConfig
-from splade.models.persistence import from_pretrained, save_pretrained
-from splade.vocab import Vocabulary
+from lexical_sae.data.vocabulary import Vocabulary
+from lexical_sae.inference import explain, predict
+from lexical_sae.intervene import SuppressedModel, find_words, suppress_token_globally, with_closed
+from lexical_sae.mechanistic.attribution import attribute, identity_error
+from lexical_sae.models.config import ModelConfig
+from lexical_sae.models.persistence import from_pretrained, save_pretrained
 from tests import tiny
 
 VOCABULARY = Vocabulary(tiny.wordpiece())
@@ -49,7 +49,7 @@ def is_bitwise_zero(tensor: torch.Tensor) -> bool:
     return not tensor.contiguous().view(torch.uint8).any()
 
 
-def strengths(model, ids, mask):
+def activations(model, ids, mask):
     """A word's strengths by every route: positions, documents, codes of both."""
     with torch.no_grad():
         yield model(ids, mask)
@@ -65,7 +65,7 @@ def test_suppressed_word_is_bitwise_zero_by_every_route_but_was_not(parts, way, 
     ids, mask = tiny.batch(rows=8)
     words = find_words(model, ["bank", "film"])
     gone = [i for word in words for i in word.dimensions]
-    before = [dense[..., gone] for dense in strengths(model, ids, mask)]
+    before = [dense[..., gone] for dense in activations(model, ids, mask)]
     embedding = model.backbone.encoder.get_input_embeddings().weight.clone()
     if way == "saved":
         suppress_token_globally(model, ["bank", "film"])
@@ -73,7 +73,7 @@ def test_suppressed_word_is_bitwise_zero_by_every_route_but_was_not(parts, way, 
     else:
         without = WAYS[way](model, ["bank", "film"])
     assert all(bool((dense != 0).any()) for dense in before)
-    assert all(is_bitwise_zero(dense[..., gone]) for dense in strengths(without, ids, mask))
+    assert all(is_bitwise_zero(dense[..., gone]) for dense in activations(without, ids, mask))
     assert torch.equal(without.backbone.encoder.get_input_embeddings().weight, embedding)
 
 
@@ -195,7 +195,7 @@ def test_removing_every_word_leaves_the_bias():
 
 COMPILED = """
 import torch
-from splade.models.layers.activation import JumpReLUGate
+from lexical_sae.models.layers.activation import JumpReLUGate
 gate = JumpReLUGate.Config(offset=True).build(9).eval()
 compiled = torch.compile(gate, backend="eager")
 logits = torch.full((2, 9), 9.0)

@@ -5,9 +5,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from splade.inference import explain, find_reasons, predict
-from splade.inference.spans import explain_model_spans
-from splade.intervene import (
+from lexical_sae.inference import explain, find_reasons, predict
+from lexical_sae.inference.spans import explain_model_spans
+from lexical_sae.intervene import (
     Lexicon,
     SuppressedModel,
     apply_lexicon,
@@ -16,8 +16,8 @@ from splade.intervene import (
     opened_to_words,
     suppress_token_globally,
 )
-from splade.models.persistence import from_pretrained, save_pretrained
-from splade.models.word_views import without_last_words
+from lexical_sae.models.persistence import from_pretrained, save_pretrained
+from lexical_sae.models.word_views import without_last_words
 from tests import tiny
 from tests.literal import SPLIT, TEXTS, UNSEEN, batch_of, literal_model, opened
 
@@ -133,7 +133,7 @@ def test_a_word_that_has_no_weight_may_be_kept_and_one_that_was_closed_may_not()
         model.head().word_vectors[church] = 0.0
         model.gate.closed[church] = True
     apply_lexicon(model, Lexicon(forbid=(SLUR,), keep=("church",)))
-    with pytest.raises(ValueError, match="keeps 'boringly', but this model has it closed already"):
+    with pytest.raises(ValueError, match="keeps 'boringly', but it is already suppressed in this model"):
         apply_lexicon(model, Lexicon(forbid=("good",), keep=(SLUR,)))
 
 

@@ -9,8 +9,8 @@ import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from splade.inference import explain
-from splade.intervene import (
+from lexical_sae.inference import explain
+from lexical_sae.intervene import (
     FREQUENCIES_FILE,
     Lexicon,
     attached_frequencies,
@@ -23,8 +23,8 @@ from splade.intervene import (
     suppress_token_globally,
     write_word_table,
 )
-from splade.intervene.word_table import WordRow, WordTable, escaped, unescaped
-from splade.models.persistence import from_pretrained, save_pretrained
+from lexical_sae.intervene.word_table import WordRow, WordTable, escaped, unescaped
+from lexical_sae.models.persistence import from_pretrained, save_pretrained
 from tests import tiny
 from tests.literal import TEXTS, UNSEEN, batch_of, literal_model
 
@@ -61,7 +61,7 @@ def weights_in(model, text):
 # Written
 
 
-def test_a_table_has_every_word_with_weight_the_largest_first_and_class_centred():
+def test_a_table_has_every_word_with_weight_the_largest_first_and_class_centered():
     model = literal_model()
     suppress_token_globally(model, "bad")
     table = model_table(model, {"good": 7})
@@ -117,7 +117,7 @@ def test_a_table_that_comes_back_unchanged_gives_the_same_model_bitwise(tmp_path
     assert not done
     assert same_tensors(done.model, model)
     original = save_pretrained(model, tmp_path / "model")
-    with pytest.raises(ValueError, match="says what .* does already"):
+    with pytest.raises(ValueError, match="has the weights that .* already has"):
         edit_saved_by_table(original, path, tmp_path / "edited")
 
 
@@ -176,7 +176,7 @@ def test_a_changed_weight_is_set_and_everything_else_is_bitwise_the_same(tmp_pat
     assert [(change.word, change.after) for change in done.changed] == [("film", (-1.5, 0.25, 1.25))]
 
 
-def test_one_changed_class_moves_the_others_so_that_the_row_stays_centred(tmp_path):
+def test_one_changed_class_moves_the_others_so_that_the_row_stays_centered(tmp_path):
     model = literal_model()
     table = {row.word: row.weights for row in model_table(model).rows}
     old = table["film"]

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from hypothesis import strategies as st
 
-from splade.mechanistic.certify import Decision
+from lexical_sae.mechanistic.minimal_sets import Decision
 
 
 def random_decision(seed: int, words: int, hidden: int = 6, classes: int = 2, scale: float = 1.0) -> Decision:

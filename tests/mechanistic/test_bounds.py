@@ -6,9 +6,9 @@ import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from splade.mechanistic.certify import Decision, certify_removals, removals
-from splade.mechanistic.certify.question import Margins
-from splade.mechanistic.certify.relaxation import bound_margins
+from lexical_sae.mechanistic.minimal_sets import Decision, certify_removals, removals
+from lexical_sae.mechanistic.minimal_sets.question import Margins
+from lexical_sae.mechanistic.minimal_sets.relaxation import bound_margins
 from tests.mechanistic.decisions import (
     all_subsets,
     decision_that_needs,

@@ -5,26 +5,24 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from splade.circuits.sparse_code import SparseCode
-from splade.mechanistic.attribution import attribute, attribute_code, code_identity_error, identity_error
-from splade.mechanistic.exact import (
+from lexical_sae.mechanistic.attribution import attribute, attribute_code, code_identity_error, identity_error
+from lexical_sae.mechanistic.exact import (
     WordSets,
     along_path,
     attribute_towards,
-    class_centred,
+    class_centered,
     contrast,
     for_class,
-    interactions,
     leave_one_out,
     predict_removal,
     removal,
     remove,
-    sparse_form,
     strongest,
     towards,
 )
-from splade.mechanistic.exact.path import share_on
-from splade.models.heads import BcosHead, ReluHead
+from lexical_sae.mechanistic.exact.path import share_on
+from lexical_sae.models.heads import BcosHead, ReluHead
+from lexical_sae.models.sparse_code import SparseCode
 from tests.strategies import sparse_vectors
 
 ROWS, SIZE, CLASSES, WIDTH = 4, 9, 3, 6
@@ -73,6 +71,13 @@ def without_each(vectors):
     return vectors[rows], without(vectors[rows], ids)
 
 
+def adjacent_pairs(code):
+    """Every two adjacent words of a text as one set."""
+    first = (code.rows[1:] == code.rows[:-1]).nonzero().flatten()
+    members = torch.stack([first, first + 1], dim=-1).flatten()
+    return WordSets(code.rows[first], members, 2 * torch.arange(len(first) + 1))
+
+
 def example_head(word_vectors, hidden_bias, class_weights):
     head = ReluHead.Config(hidden_units=len(hidden_bias)).build(len(word_vectors), len(class_weights)).double()
     head.word_vectors.data = torch.tensor(word_vectors, dtype=torch.float64)
@@ -110,7 +115,7 @@ def test_direct_attribution_can_have_the_wrong_sign():
     found = leave_one_out(head, state)
     assert found.effects.per_class[:, 0].tolist() == [-2, 0]
     assert found.region_changed.tolist() == [True, False]
-    assert attribute_code(state, torch.tensor([0]), centred=False).tolist() == [1, 0]
+    assert attribute_code(state, torch.tensor([0]), centered=False).tolist() == [1, 0]
 
 
 @pytest.mark.parametrize("kind", HEADS)
@@ -119,7 +124,7 @@ def test_direct_attribution_can_have_the_wrong_sign():
 def test_removing_words_together_equals_deciding_again_without_them(kind, vectors, count):
     head = build(kind)
     state = read(head, vectors)
-    direct = attribute_towards(state, class_centred(state.logits, LABELS))
+    direct = attribute_towards(state, class_centered(state.logits, LABELS))
     chosen = strongest(state.code, direct, count)
     sets = WordSets.together(state.code, chosen)
     found = remove(head, state, sets)
@@ -129,7 +134,7 @@ def test_removing_words_together_equals_deciding_again_without_them(kind, vector
     close(found.effects.per_class, state.logits - head(left).logits)
     close(found.effects.logits_without(state.logits), head(left).logits)
     assert not found.region_changed[sets.counts == 0].any()
-    raw = torch.stack([attribute_code(state, torch.full((ROWS,), c), centred=False) for c in range(CLASSES)], dim=-1)
+    raw = torch.stack([attribute_code(state, torch.full((ROWS,), c), centered=False) for c in range(CLASSES)], dim=-1)
     predicted = torch.zeros_like(state.logits).index_add_(0, state.code.rows[chosen], raw[chosen])
     close(predict_removal(state, sets).per_class, predicted)
 
@@ -201,30 +206,23 @@ def test_path_attribution_refuses_a_head_without_a_closed_form():
 
 
 @pytest.mark.parametrize("leading", [(), (5,), (2, 3)])
-def test_dense_decisions_of_any_leading_dimensions_give_the_same_answers(leading):
+def test_dense_decisions_of_any_leading_dimensions_have_the_same_path(leading):
     head = build()
     s = torch.rand(*leading, SIZE, dtype=torch.float64) * (torch.rand(*leading, SIZE) < 0.4)
     dense, sparse = head(s), read(head, s.reshape(-1, SIZE))
     labels = torch.randint(CLASSES, leading)
-    same = sparse_form(dense)
-    for name in ("logits", "readout", "b_eff"):
-        close(getattr(same, name), getattr(sparse, name))
-    effects = leave_one_out(head, same).effects.towards(for_class(same.logits, labels.reshape(-1)))
-    close(effects, leave_one_out(head, sparse).effects.towards(for_class(sparse.logits, labels.reshape(-1))))
     path = along_path(head, dense)
     assert (identity_error(path) <= 1e-10).all()
-    entries = attribute_code(along_path(head, sparse), labels.reshape(-1), centred=False)
+    entries = attribute_code(along_path(head, sparse), labels.reshape(-1), centered=False)
     close(attribute(path, labels), replace(sparse.code, values=entries).dense().reshape(s.shape))
 
 
 def answers(head, state, direction):
-    """All the methods, asked in one direction, in the order of the code or of the pairs."""
-    everything = torch.ones_like(state.code.ids, dtype=torch.bool)
+    """All the methods in one direction, in the order of the code."""
     return {
         "direct": attribute_towards(state, direction),
         "path": attribute_towards(along_path(head, state), direction),
         "leave one out": leave_one_out(head, state).effects.towards(direction),
-        "interactions": interactions(head, state, everything).effects.towards(direction),
     }
 
 
@@ -238,15 +236,15 @@ def test_every_method_takes_every_direction(case):
     chosen = answers(head, state, for_class(logits, LABELS))
     other = answers(head, state, for_class(logits, OTHERS))
     why, why_not = (answers(head, state, contrast(logits, *two)) for two in ((LABELS, OTHERS), (OTHERS, LABELS)))
-    centred = answers(head, state, class_centred(logits, LABELS))
-    centred_other = answers(head, state, class_centred(logits, OTHERS))
+    centered = answers(head, state, class_centered(logits, LABELS))
+    centered_other = answers(head, state, class_centered(logits, OTHERS))
     for method in chosen:
         close(why[method], chosen[method] - other[method])
         close(why[method], -why_not[method])
-        close(why[method], centred[method] - centred_other[method])
-        close(centred[method], chosen[method] - sum(each[method] for each in per_class) / CLASSES)
-    close(chosen["direct"], attribute_code(state, LABELS, centred=False))
-    close(centred["direct"], attribute_code(state, LABELS, centred=True))
+        close(why[method], centered[method] - centered_other[method])
+        close(centered[method], chosen[method] - sum(each[method] for each in per_class) / CLASSES)
+    close(chosen["direct"], attribute_code(state, LABELS, centered=False))
+    close(centered["direct"], attribute_code(state, LABELS, centered=True))
 
 
 @pytest.mark.parametrize("kind", HEADS)
@@ -265,48 +263,21 @@ def test_a_decision_in_a_direction_is_a_decision_taken_apart_exactly(kind):
 def test_directions_of_the_worked_examples():
     one, two, three, four = torch.tensor(1), torch.tensor(2), torch.zeros(3), torch.zeros(4)
     assert for_class(three, one).tolist() == [0, 1, 0]
-    assert class_centred(four, one).tolist() == [-0.25, 0.75, -0.25, -0.25]
+    assert class_centered(four, one).tolist() == [-0.25, 0.75, -0.25, -0.25]
     assert contrast(three, one, two).tolist() == [0, 1, -1]
 
 
 @settings(max_examples=5)
 @given(relu_cases())
-def test_centred_answers_do_not_move_when_all_classes_do(case):
+def test_centered_answers_do_not_move_when_all_classes_do(case):
     head, vectors = case
     state = read(head, vectors)
-    centred = class_centred(state.logits, LABELS)
-    before = answers(head, state, centred)
+    centered = class_centered(state.logits, LABELS)
+    before = answers(head, state, centered)
     head.class_weights.add_(torch.randn(WIDTH, dtype=torch.float64))
-    after = answers(head, read(head, vectors), centred)
+    after = answers(head, read(head, vectors), centered)
     for method, values in before.items():
         close(after[method], values)
-
-
-@pytest.mark.parametrize("kind", HEADS)
-@settings(max_examples=15)
-@given(vectors=sparse_vectors(ROWS, SIZE), count=st.integers(0, 4), seed=st.integers(0, 99))
-def test_interactions_equal_four_decisions(kind, vectors, count, seed):
-    head = build(kind, seed)
-    state = read(head, vectors)
-    found = interactions(head, state, strongest(state.code, state.code.values, count))
-    texts, (first, second) = vectors[found.effects.rows], state.code.ids[found.pairs].unbind(-1)
-    left = texts, without(texts, first), without(texts, second), without(without(texts, first), second)
-    whole, one, other, neither = (head(each).logits for each in left)
-    close(found.effects.per_class, whole - one - other + neither)
-    sizes = state.code.counts.clamp(max=count)
-    assert torch.bincount(found.effects.rows, minlength=ROWS).tolist() == (sizes * (sizes - 1) // 2).tolist()
-    assert (state.code.rows[found.pairs] == found.effects.rows[:, None]).all()
-    assert (found.pairs[:, 0] < found.pairs[:, 1]).all()
-    assert len(found.pairs.unique(dim=0)) == len(found.pairs)
-
-
-def test_two_words_that_need_each_other_interact_and_a_third_does_not():
-    # f = relu(a + b - 1) + relu(c): both a and b are needed, c speaks for itself.
-    head = example_head([[1, 0], [1, 0], [0, 1]], [-1, 0], [[1, 1], [0, 0]])
-    state = read(head, torch.ones(1, 3, dtype=torch.float64))
-    found = interactions(head, state, torch.ones(3, dtype=torch.bool))
-    assert found.pairs.tolist() == [[0, 1], [0, 2], [1, 2]]
-    assert found.effects.per_class.tolist() == [[1, 0], [0, 0], [0, 0]]
 
 
 @settings(max_examples=5)
@@ -326,7 +297,7 @@ def test_working_in_parts_gives_the_same_answers(kind, numbers, monkeypatch):
     head = build(kind)
     state = read(head, torch.rand(ROWS, SIZE, dtype=torch.float64) * (torch.rand(ROWS, SIZE) < 0.6))
     chosen = strongest(state.code, state.code.values, 3)
-    every = [make(state.code, chosen) for make in (WordSets.singly, WordSets.together, WordSets.in_pairs)]
+    every = [WordSets.singly(state.code, chosen), WordSets.together(state.code, chosen), adjacent_pairs(state.code)]
     whole = [(remove(head, state, sets), predict_removal(state, sets)) for sets in every]
     monkeypatch.setattr(removal, "NUMBERS_AT_ONCE", numbers)
     for sets, (exact, predicted) in zip(every, whole, strict=True):
@@ -338,9 +309,9 @@ def test_working_in_parts_gives_the_same_answers(kind, numbers, monkeypatch):
 
 def test_parts_are_no_larger_than_asked_and_hold_every_set_once():
     code = SparseCode.from_dense(torch.ones(3, 4))
-    sets = WordSets.in_pairs(code, torch.ones(12, dtype=torch.bool))
+    sets = adjacent_pairs(code)
     parts = list(sets.split(4))
-    assert [len(part) for part in parts] == [4, 4, 4, 4, 2]
+    assert [len(part) for part in parts] == [4, 4, 1]
     assert torch.equal(torch.cat([part.members for part in parts]), sets.members)
     assert torch.equal(torch.cat([part.rows for part in parts]), sets.rows)
 
@@ -352,7 +323,6 @@ def test_texts_without_words_and_batches_without_texts_have_empty_answers(kind, 
     state = read(head, torch.zeros(rows, SIZE, dtype=torch.float64))
     none = torch.zeros(0, dtype=torch.bool)
     assert leave_one_out(head, state).effects.per_class.shape == (0, CLASSES)
-    assert interactions(head, state, none).pairs.shape == (0, 2)
     together = remove(head, state, WordSets.together(state.code, none))
     assert torch.equal(together.effects.per_class, torch.zeros(rows, CLASSES, dtype=torch.float64))
     assert together.region_changed.tolist() == [False] * rows

@@ -5,10 +5,10 @@ import itertools
 import pytest
 import torch
 
-from splade.mechanistic.attribution import code_identity_error
-from splade.mechanistic.exact import along_path, leave_one_out
-from splade.models.config import ModelConfig
-from splade.models.lexical_sae import CLASSIFY, TAG
+from lexical_sae.mechanistic.attribution import code_identity_error
+from lexical_sae.mechanistic.exact import along_path, leave_one_out
+from lexical_sae.models.config import ModelConfig
+from lexical_sae.models.lexical_sae import CLASSIFY, TAG
 from tests import tiny
 
 BANK = tiny.wordpiece().convert_tokens_to_ids("bank")

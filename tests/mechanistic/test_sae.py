@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import nn
 
-from splade.mechanistic.sae import LargestK, SparseAutoencoder
+from lexical_sae.mechanistic.sae import LargestK, SparseAutoencoder
 
 
 def test_the_largest_k_keeps_no_more_than_k_and_nothing_negative():
@@ -18,11 +18,11 @@ def test_a_state_is_its_features_directions_by_their_strength(activation):
     sae.centre_on(states)
     code = sae.encode(states)
     for state, row in zip(sae(states), code, strict=True):
-        by_hand = sum(strength * direction for strength, direction in zip(row, sae.dictionary, strict=True))
+        by_hand = sum(activation * direction for activation, direction in zip(row, sae.dictionary, strict=True))
         torch.testing.assert_close(state, by_hand * sae.scale + sae.centre)
 
 
-def test_centred_states_have_length_one_on_average_and_equal_states_no_scale_of_zero():
+def test_centered_states_have_length_one_on_average_and_equal_states_no_scale_of_zero():
     sae = SparseAutoencoder(4, 7, nn.ReLU())
     states = 5 + 3 * torch.randn(50, 4)
     sae.centre_on(states)

@@ -6,24 +6,22 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from splade.circuits.sparse_code import SparseCode
-from splade.data.batches import tokenise
-from splade.data.words import TextLayout, lay_out
-from splade.mechanistic.attribution import attribute_code
-from splade.mechanistic.span_aggregation import (
+from lexical_sae.data.batches import tokenize
+from lexical_sae.data.vocabulary import Dimension, DimensionTable, Vocabulary
+from lexical_sae.data.words import TextLayout, lay_out
+from lexical_sae.mechanistic.attribution import attribute_code
+from lexical_sae.mechanistic.span_aggregation import (
     WHOLE_TEXT,
     RoutedFeature,
     SpanScore,
     TextScores,
     aggregate_subword_attributions,
-    score_text,
     score_texts,
-    winning_parts,
 )
-from splade.models.backbone import Backbone
-from splade.models.config import ModelConfig
-from splade.models.lexical_sae import LexicalSAE
-from splade.vocab import Dimension, DimensionTable, Vocabulary
+from lexical_sae.models.backbone import Backbone
+from lexical_sae.models.config import ModelConfig
+from lexical_sae.models.lexical_sae import LexicalSAE
+from lexical_sae.models.sparse_code import SparseCode
 from tests import tiny
 from tests.strategies import tensors
 
@@ -41,38 +39,50 @@ TEXTS = [
 
 def layout(kind: str, text: str, max_length: int = 64) -> TextLayout:
     tokenizer = TOKENIZERS[kind]()
-    return lay_out(tokenizer, text, tokenise(tokenizer, [text], max_length).ids[0])
+    return lay_out(tokenizer, text, tokenize(tokenizer, [text], max_length).ids[0])
 
 
 def words(scores: TextScores) -> list[tuple[str, float]]:
     return [(word.text, word.score) for word in scores.words]
 
 
-def of_wordpiece(
-    text: str, *entries: tuple[str, float, int], slots: tuple[Dimension, ...] = (), by_token: bool = False
+def score_one(
+    found: TextLayout,
+    ids: torch.Tensor,
+    contributions: torch.Tensor,
+    places: torch.Tensor,
+    bias: float,
+    table: DimensionTable,
 ) -> TextScores:
+    """Scores of one text whose entries stand at these winning positions, or are shared out in these parts."""
+    is_shared = places.dim() == 2
+    positions = torch.full_like(ids, -1) if is_shared else places
+    code = SparseCode(ids, contributions, positions, torch.tensor([0, len(ids)]), len(table))
+    biases = torch.tensor([bias], dtype=torch.float64)
+    (scores,) = score_texts(code, contributions, biases, [found], table, [places] if is_shared else None)
+    return scores
+
+
+def of_wordpiece(text: str, *entries: tuple[str, float, int], slots: tuple[Dimension, ...] = ()) -> TextScores:
     """Scores of a text from (name of a dimension, contribution, winning position)."""
     table = DimensionTable(TABLES["wordpiece"].vocabulary, slots)
     names = table.names(range(len(table)))
     ids, values, positions = zip(*((names.index(name), value, at) for name, value, at in entries), strict=True)
-    found = layout("wordpiece", text)
-    found = found.by_token() if by_token else found
-    parts = winning_parts(torch.tensor(positions), len(found))
-    return score_text(found, torch.tensor(ids), torch.tensor(values, dtype=torch.float64), parts, 0.25, table)
+    contributions = torch.tensor(values, dtype=torch.float64)
+    return score_one(layout("wordpiece", text), torch.tensor(ids), contributions, torch.tensor(positions), 0.25, table)
 
 
 @pytest.mark.parametrize("kind", TOKENIZERS)
 @given(text=st.text(st.characters(), max_size=20) | st.sampled_from(TEXTS), draw=st.data())
-def test_words_or_tokens_with_whole_text_and_bias_sum_to_the_logit_on_any_text(kind, text, draw):
+def test_words_whole_text_and_bias_sum_to_the_logit_on_any_text(kind, text, draw):
     found = layout(kind, text)
     count = draw.draw(st.integers(0, 12))
     contributions, parts = draw.draw(tensors(count)), draw.draw(tensors(len(found), count, low=-1, high=1)).clamp(min=0)
     ids = torch.arange(6, 6 + count)
     logit = float(contributions.sum()) - 0.7
     bound = 1e-10 * max(1.0, float(contributions.abs().sum()))
-    for places in (found, found.by_token()):
-        scores = score_text(places, ids, contributions, parts, -0.7, TABLES[kind])
-        assert abs(scores.total - logit) <= bound
+    scores = score_one(found, ids, contributions, parts, -0.7, TABLES[kind])
+    assert abs(scores.total - logit) <= bound
 
 
 @given(draw=st.data())
@@ -80,7 +90,7 @@ def test_scores_equal_a_sum_over_entries_and_tokens_one_by_one(draw):
     found = layout("wordpiece", TEXTS[0])
     contributions = draw.draw(tensors(5))
     parts = draw.draw(tensors(len(found), 5, low=0, high=1))
-    scores = score_text(found, torch.arange(6, 11), contributions, parts, 0.0, TABLES["wordpiece"])
+    scores = score_one(found, torch.arange(6, 11), contributions, parts, 0.0, TABLES["wordpiece"])
     expected = [0.0] * len(found.word_spans)
     whole = 0.0
     for entry in range(5):
@@ -116,14 +126,14 @@ def attention_parts(model: LexicalSAE, batch, code: SparseCode, lengths: list[in
 def test_scores_of_a_real_batch_sum_to_the_models_logits(kind, pool):
     model = lexical_sae(kind, pool)
     texts = [TEXTS[0], TEXTS[1], TEXTS[4]]
-    tokenised = tokenise(model.tokenizer, texts, 14)
-    batch = tokenised.batch(range(len(texts)))
+    tokenized = tokenize(model.tokenizer, texts, 14)
+    batch = tokenized.batch(range(len(texts)))
     state = model.read(model.encode_sparse(batch.input_ids, batch.attention_mask))
     labels = state.logits.argmax(-1)
-    contributions = attribute_code(state, labels, centred=False)
+    contributions = attribute_code(state, labels, centered=False)
     biases = state.b_eff.gather(1, labels[:, None]).flatten()
-    layouts = [lay_out(model.tokenizer, text, ids) for text, ids in zip(texts, tokenised.ids, strict=True)]
-    lengths = [len(ids) for ids in tokenised.ids]
+    layouts = [lay_out(model.tokenizer, text, ids) for text, ids in zip(texts, tokenized.ids, strict=True)]
+    lengths = [len(ids) for ids in tokenized.ids]
     parts = attention_parts(model, batch, state.code, lengths) if pool == "attention" else None
     found = score_texts(state.code, contributions, biases, layouts, model.dimensions, parts)
     for row, scores in enumerate(found):
@@ -131,27 +141,21 @@ def test_scores_of_a_real_batch_sum_to_the_models_logits(kind, pool):
         bound = 1e-5 * max(1.0, float(contributions[here].abs().sum()))
         assert abs(scores.total - float(state.logits[row, labels[row]])) <= bound
         assert any(word.score != 0 for word in scores.words)
-        part = winning_parts(state.code.positions[here], lengths[row]) if parts is None else parts[row]
+        places = state.code.positions[here] if parts is None else parts[row]
         bias, ids = float(biases[row]), state.code.ids[here]
-        alone = score_text(layouts[row], ids, contributions[here], part, bias, model.dimensions)
+        alone = score_one(layouts[row], ids, contributions[here], places, bias, model.dimensions)
         assert alone == scores, "a row does not depend on its batch"
 
 
-def test_a_word_said_twice_keeps_its_own_scores():
+def test_a_word_that_occurs_twice_keeps_its_own_scores():
     scores = of_wordpiece("good film good", ("good", 2.0, 3), ("great", 0.5, 1))
     assert words(scores) == [("good", 0.5), ("film", 0.0), ("good", 2.0)]
     assert [(word.start, word.end) for word in scores.words] == [(0, 4), (5, 9), (10, 14)]
 
 
-def test_subwords_add_up_to_their_word_and_stand_alone_as_tokens():
+def test_subwords_add_up_to_their_word():
     entries = ("un", 2.0, 1), ("##happy", -3.0, 2), ("film", 0.5, 3)
     assert words(of_wordpiece("unhappy film", *entries)) == [("unhappy", -1.0), ("film", 0.5)]
-    tokens = of_wordpiece("unhappy film", *entries, by_token=True).words
-    assert [(token.text, token.start, token.end, token.score) for token in tokens] == [
-        ("un", 0, 2, 2.0),
-        ("happy", 2, 7, -3.0),
-        ("film", 8, 12, 0.5),
-    ]
 
 
 def test_an_expansion_is_listed_as_such_where_it_was_produced():
@@ -163,9 +167,8 @@ def test_an_expansion_is_listed_as_such_where_it_was_produced():
 
 def test_a_piece_of_the_word_is_no_expansion_of_the_word():
     entries = ("un", 1.0, 2), ("happy", 1.0, 2), ("dog", 1.0, 2)
-    (word,), (_, piece) = (of_wordpiece("unhappy", *entries, by_token=cut).words for cut in (False, True))
+    (word,) = of_wordpiece("unhappy", *entries).words
     assert {f.word: f.is_expansion for f in word.features} == {"un": False, "happy": False, "dog": True}
-    assert {f.word: f.is_expansion for f in piece.features} == {"un": True, "happy": False, "dog": True}
     whole = of_wordpiece("unhappy", ("un", 2.0, 0), ("dog", 1.0, 0)).whole_text
     assert [f.is_expansion for f in whole.features] == [False, True]
 
@@ -196,7 +199,7 @@ def test_a_sense_of_the_word_is_no_expansion():
 def test_case_and_leading_space_make_no_expansion():
     found, table = layout("byte_bpe", "Muslim"), TABLES["byte_bpe"]
     ids = torch.tensor(table.find("muslim"))
-    scores = score_text(found, ids, torch.ones(len(ids)), torch.ones(len(found), len(ids)), 0.0, table)
+    scores = score_one(found, ids, torch.ones(len(ids)), torch.ones(len(found), len(ids)), 0.0, table)
     written = {f.word: f.is_expansion for f in scores.words[0].features}
     assert written["muslim"] is False
     assert written["Muslim"] is False
@@ -222,14 +225,14 @@ def test_an_empty_text_is_all_whole_text():
     assert (scores.words, scores.whole_text.score) == ((), 1.0)
 
 
-def test_a_feature_that_says_nothing_is_still_listed():
+def test_a_feature_that_contributes_nothing_is_still_listed():
     assert of_wordpiece("good", ("good", 0.0, 1)).words[0].features == (RoutedFeature("good", 0.0, False),)
 
 
 def test_attention_shares_an_entry_among_its_positions():
     found = layout("wordpiece", "good film")
     parts = torch.tensor([[0.1, 0], [0.3, 0], [0, 0.5], [0, 0]])
-    scores = score_text(
+    scores = score_one(
         found, torch.tensor([9, 11]), torch.tensor([4.0, -2.0]), parts.double(), 0.0, TABLES["wordpiece"]
     )
     assert words(scores) == [("good", pytest.approx(3.0)), ("film", -2.0)]
@@ -248,9 +251,8 @@ def test_one_winner_is_attention_on_one_position():
 def test_joined_words_are_scored_as_one_and_the_sum_stays():
     found = layout("wordpiece", "a good film, not bad")
     contributions = torch.tensor([1.0, 2.0, 4.0, 8.0], dtype=torch.float64)
-    parts = winning_parts(torch.tensor([2, 3, 6, 0]), len(found))
-    entries = torch.tensor([9, 11, 10, 12]), contributions, parts, 0.5, TABLES["wordpiece"]
-    single, joined = score_text(found, *entries), score_text(found.joined([(2, 11)]), *entries)
+    entries = torch.tensor([9, 11, 10, 12]), contributions, torch.tensor([2, 3, 6, 0]), 0.5, TABLES["wordpiece"]
+    single, joined = score_one(found, *entries), score_one(found.joined([(2, 11)]), *entries)
     assert [word for word in words(joined) if word[1]] == [("good film", 3.0), ("bad", 4.0)]
     assert joined.total == single.total == 15.5
 
@@ -269,12 +271,12 @@ def test_what_does_not_belong_together_is_refused():
     table, found = TABLES["wordpiece"], layout("wordpiece", "good film")
     ids, one = torch.tensor([9]), torch.ones(1)
     with pytest.raises(ValueError, match="won by token 4, but the text has 4 tokens"):
-        winning_parts(torch.tensor([1, 4]), 4)
+        score_one(found, torch.tensor([9, 10]), torch.ones(2), torch.tensor([1, 4]), 0.0, table)
     with pytest.raises(ValueError, match="parts has 6 positions but the text has 4 tokens"):
-        score_text(found, ids, one, torch.ones(6, 1), 0.0, table)
+        score_one(found, ids, one, torch.ones(6, 1), 0.0, table)
     for wrong in (-1.0, float("nan"), float("inf")):
         with pytest.raises(ValueError, match="no position gives less than nothing"):
-            score_text(found, ids, one, torch.full((4, 1), wrong), 0.0, table)
+            score_one(found, ids, one, torch.full((4, 1), wrong), 0.0, table)
     code = SparseCode(ids, one, torch.tensor([1]), torch.tensor([0, 1]), len(table))
     with pytest.raises(ValueError, match="1 texts but there are 2 layouts"):
         score_texts(code, one, torch.zeros(1), [found, found], table)
@@ -310,7 +312,7 @@ def test_scores_per_position_are_read_at_each_tokens_own_place():
 @pytest.mark.parametrize("text", TEXTS)
 def test_any_text_gives_its_words_in_order(kind, text):
     tokenizer = TOKENIZERS[kind]()
-    (ids,) = tokenise(tokenizer, [text], 64).ids
+    (ids,) = tokenize(tokenizer, [text], 64).ids
     scores = torch.ones(len(tokenizer), dtype=torch.float64)
     merged = aggregate_subword_attributions(list(ids), scores, tokenizer, text)
     found = layout(kind, text)

@@ -3,7 +3,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from splade.models.layers.activation import DReLU, GatedJumpReLU, JumpReLUGate
+from lexical_sae.models.layers.activation import DReLU, GatedJumpReLU, JumpReLUGate
 from tests.strategies import tensors
 
 SIZE = 6

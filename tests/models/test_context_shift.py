@@ -3,14 +3,14 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from splade.models.layers.context_shift import ContextShift
+from lexical_sae.models.layers.context_shift import ContextShift
 
 STRENGTH, LEAST, ELIGIBLE = 4.0, 0.5, 0.25
 
 
 def shift_of(sizes, weight=1.0):
     """A shift whose state is the argument of the tanh."""
-    part = ContextShift.Config(strength=STRENGTH, least=LEAST, eligible_from=ELIGIBLE).build(1, len(sizes))
+    part = ContextShift.Config(activation=STRENGTH, least=LEAST, eligible_from=ELIGIBLE).build(1, len(sizes))
     part.size.copy_(torch.as_tensor(sizes))
     with torch.no_grad():
         part.layer.weight.fill_(weight)

@@ -7,19 +7,18 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
-from splade.contractions import CONTRACTIONS, word_form
-from splade.data.batches import tokenise
-from splade.evaluation.collect import collect
-from splade.evaluation.features import FeatureCollector
-from splade.evaluation.names_text import distinct_words, replace_word
-from splade.function_words import NEGATIONS, is_function_word
-from splade.inference import explain
-from splade.models.backbone import Backbone
-from splade.models.config import ModelConfig
-from splade.models.layers.cut_words import NOBODY, frequent_cut_words
-from splade.models.layers.neighbourhood import Neighbourhood
-from splade.models.lexical_sae import LexicalSAE
-from splade.vocab import DimensionTable, Vocabulary
+from lexical_sae.data.batches import tokenize
+from lexical_sae.data.language import CONTRACTIONS, NEGATIONS, is_function_word, word_form
+from lexical_sae.data.vocabulary import DimensionTable, Vocabulary
+from lexical_sae.evaluation.collect import collect
+from lexical_sae.evaluation.corpus.features import FeatureCollector
+from lexical_sae.evaluation.names.text import distinct_words, replace_word
+from lexical_sae.inference import explain
+from lexical_sae.models.backbone import Backbone
+from lexical_sae.models.config import ModelConfig
+from lexical_sae.models.layers.cut_words import NO_WORD, frequent_cut_words
+from lexical_sae.models.layers.neighbourhood import Neighbourhood
+from lexical_sae.models.lexical_sae import LexicalSAE
 from tests import tiny
 
 WORDS = "is n ' ’ t don won can need ##n man s than good not win film".split()  # noqa: SIM905
@@ -54,7 +53,7 @@ def opened(part, vocabulary, text):
     ids = torch.tensor([vocabulary.tokenizer(text)["input_ids"]])
     table = DimensionTable(vocabulary, part.config.dimensions())
     words = part.words(ids, torch.ones_like(ids, dtype=torch.bool))[0].tolist()
-    return [[table[i].name for i in at if i != NOBODY] for at in words]
+    return [[table[i].name for i in at if i != NO_WORD] for at in words]
 
 
 @pytest.mark.parametrize(
@@ -83,7 +82,7 @@ def test_a_tokenizer_with_one_token_for_its_end_joins_it_too():
     assert "'t" in vocabulary.tokens
     (word,) = vocabulary.split_words(ids)
     assert vocabulary.tokenizer.decode(word).strip() == "don't"
-    texts = tokenise(vocabulary.tokenizer, ["we don't", "I don't"], 16).ids
+    texts = tokenize(vocabulary.tokenizer, ["we don't", "I don't"], 16).ids
     assert frequent_cut_words(texts, vocabulary, 5) == ("n't",)
     part = Neighbourhood(Neighbourhood.Config(cut_words=("n't",)), vocabulary)
     assert part.own_words(torch.tensor([ids]))[0].tolist().count(vocabulary.size) == 1
@@ -92,21 +91,21 @@ def test_a_tokenizer_with_one_token_for_its_end_joins_it_too():
 @pytest.mark.parametrize("texts", [["is n't good", "n’t"], ["can't", "won’t"], ["needn't", "n't n't"]])
 def test_training_texts_give_all_of_them_one_name_whatever_the_apostrophe(texts):
     vocabulary = Vocabulary(wordpiece())
-    ids = tokenise(vocabulary.tokenizer, [*texts, "man's", "man's"], 16).ids
+    ids = tokenize(vocabulary.tokenizer, [*texts, "man's", "man's"], 16).ids
     assert frequent_cut_words(ids, vocabulary, 5) == ("n't",)
     assert frequent_cut_words(ids[:1], vocabulary, 5) == ()
 
 
-def test_it_speaks_for_itself_and_its_parts_for_nobody():
+def test_it_activates_itself_and_its_parts_activate_nothing():
     part, vocabulary = neighbourhood("n't")
     assert opened(part, vocabulary, "won film")[0][0] == "won"
     for text in ("won't film", "won’t film", "can't film"):
         assert opened(part, vocabulary, text)[:3] == [["n't"], [], []]
         assert opened(part, vocabulary, text)[3][0] == "film"
     ids = vocabulary.tokenizer("is n't good can't")["input_ids"]
-    negation = [vocabulary.size, NOBODY, NOBODY]
+    negation = [vocabulary.size, NO_WORD, NO_WORD]
     assert part.own_words(torch.tensor([ids]))[0].tolist() == [ids[0], *negation, ids[4], *negation]
-    assert part.mute_words(ids) == []
+    assert part.oov_words(ids) == []
     table = DimensionTable(vocabulary, part.config.dimensions())
     assert table.find("won't") == table.find("n't") == (vocabulary.size,)
     # Its decoder row is that of "n't" itself.
@@ -117,7 +116,7 @@ def test_a_model_without_any_reads_texts_as_it_did():
     part, vocabulary = neighbourhood("needn")
     ids = vocabulary.tokenizer("won't film")["input_ids"]
     assert opened(part, vocabulary, "won't film")[0][0] == "won"
-    assert part.mute_words(ids) == []
+    assert part.oov_words(ids) == []
 
 
 @given(
@@ -137,7 +136,7 @@ def test_a_batch_is_joined_as_each_text_is(ids):
 
 def test_a_text_with_several_of_them_counts_once():
     vocabulary = Vocabulary(wordpiece())
-    texts = tokenise(vocabulary.tokenizer, ["don't can't n’t", "good film"], 16).ids
+    texts = tokenize(vocabulary.tokenizer, ["don't can't n’t", "good film"], 16).ids
     assert frequent_cut_words(texts, vocabulary, 5) == ()
 
 
@@ -148,7 +147,7 @@ def test_only_the_common_name_can_be_given():
 
 def test_words_are_compared_as_one_whatever_stands_before_the_apostrophe():
     assert [word_form(word) for word in ("Isn’t", "n't", "DON'T", "Film", "man's")] == [*["n't"] * 3, "film", "man's"]
-    # The delete test takes all of them away: they feed one dimension.
+    # The deletion test takes all of them away: they feed one dimension.
     text = "It isn't good, i Don’t play, is n't it"
     assert replace_word(text, (3, 8), "[MASK]") == "It [MASK] good, i [MASK] play, is [MASK] it"
     assert "n't" in distinct_words("you Can’t")

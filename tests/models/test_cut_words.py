@@ -7,23 +7,23 @@ from tokenizers.models import WordPiece
 from tokenizers.pre_tokenizers import BertPreTokenizer
 from transformers import PreTrainedTokenizerFast
 
-from splade.data.batches import tokenise
-from splade.evaluation.collect import collect
-from splade.evaluation.features import FeatureCollector
-from splade.evaluation.names_random_head import with_random_lexical_head
-from splade.evaluation.names_sae import LexicalSAENames
-from splade.evaluation.word_states import with_senses_merged
-from splade.inference import explain, explain_model_spans
-from splade.intervene import SuppressedModel
-from splade.intervene.words import find_words
-from splade.models.config import ModelConfig
-from splade.models.layers import cut_words
-from splade.models.layers.cut_words import NOBODY, CutWords, frequent_cut_words
-from splade.models.layers.neighbourhood import Neighbourhood
-from splade.models.lexical_sae import LexicalSAE
-from splade.models.persistence import from_pretrained, save_pretrained
-from splade.training.tasks import Documents, Positions
-from splade.vocab import Vocabulary
+from lexical_sae.data.batches import tokenize
+from lexical_sae.data.vocabulary import Vocabulary
+from lexical_sae.evaluation.collect import collect
+from lexical_sae.evaluation.corpus.features import FeatureCollector
+from lexical_sae.evaluation.names.lexical import LexicalSAENames
+from lexical_sae.evaluation.names.random_head import with_random_lexical_head
+from lexical_sae.inference import explain, explain_model_spans
+from lexical_sae.intervene import SuppressedModel
+from lexical_sae.intervene.words import find_words
+from lexical_sae.models.config import ModelConfig
+from lexical_sae.models.layers import cut_words
+from lexical_sae.models.layers.cut_words import NO_WORD, CutWords, frequent_cut_words
+from lexical_sae.models.layers.neighbourhood import Neighbourhood
+from lexical_sae.models.lexical_sae import LexicalSAE
+from lexical_sae.models.persistence import from_pretrained, save_pretrained
+from lexical_sae.studies.polysemy.word_states import with_senses_merged
+from lexical_sae.training.tasks import Documents, Positions
 from tests import tiny
 
 WORDS = ("filmed", "unhappyness", "badly")
@@ -46,7 +46,7 @@ def cut_model(words=WORDS, open_all=False, **others):
 
 
 def batch_of(model, *texts):
-    tokens = tokenise(model.tokenizer, texts, model.max_length)
+    tokens = tokenize(model.tokenizer, texts, model.max_length)
     batch = tokens.batch(range(len(texts)))
     return batch.input_ids, batch.attention_mask
 
@@ -54,7 +54,7 @@ def batch_of(model, *texts):
 def own_names(model, text):
     ids, mask = batch_of(model, text)
     own = model.neighbourhood.words(ids, mask)[0, :, 0].tolist()
-    return [model.dimensions[i].name if i != NOBODY else None for i in own]
+    return [model.dimensions[i].name if i != NO_WORD else None for i in own]
 
 
 # Finding them in texts
@@ -70,7 +70,7 @@ def test_a_word_is_split_where_it_stands_in_several_tokens():
 
 def test_words_of_at_least_two_texts_get_a_dimension_the_most_frequent_first():
     texts = ["badly filmed", "badly played badly", "filmed badly", "playing playing", "the good film"]
-    ids = tokenise(tiny.wordpiece(), texts, 32).ids
+    ids = tokenize(tiny.wordpiece(), texts, 32).ids
     assert frequent_cut_words(ids, vocabulary(), 10) == ("badly", "filmed")
     assert frequent_cut_words(ids, vocabulary(), 1) == ("badly",)
     assert frequent_cut_words([], vocabulary(), 10) == ()
@@ -101,7 +101,7 @@ def test_digits_may_follow_letters_and_not_lead_them():
 
 def test_a_word_that_is_one_token_after_a_space_gets_no_second_dimension():
     known = Vocabulary(tiny.byte_bpe())
-    texts = tokenise(tiny.byte_bpe(), ["good film", "good plot", "wonderfulgood", "wonderfulgood film"], 32).ids
+    texts = tokenize(tiny.byte_bpe(), ["good film", "good plot", "wonderfulgood", "wonderfulgood film"], 32).ids
     assert frequent_cut_words(texts, known, 10) == ("wonderfulgood",)
     with pytest.raises(ValueError, match="does not cut 'good' into parts"):
         CutWords(["good"], known)
@@ -139,7 +139,7 @@ def test_bytes_that_spell_a_word_two_ways_are_one_word():
     for spelling in found:
         ids = torch.tensor([spelling])
         joined = torch.ones(1, len(spelling) - 1, dtype=torch.bool)
-        assert part.find(ids, joined).tolist() == [[0] + [NOBODY] * (len(spelling) - 1)]
+        assert part.find(ids, joined).tolist() == [[0] + [NO_WORD] * (len(spelling) - 1)]
 
 
 @given(st.data())
@@ -150,14 +150,14 @@ def test_the_trie_finds_what_a_table_of_whole_words_finds(data):
     rows = data.draw(st.lists(st.lists(names, min_size=8, max_size=8), min_size=1, max_size=3))
     ids = torch.tensor([tiny.wordpiece().convert_tokens_to_ids(row) for row in rows])
     table = {tuple(s): i for i, found in enumerate(known.spellings(part.config.cut_words)) for s in found}
-    expected = torch.full_like(ids, NOBODY)
+    expected = torch.full_like(ids, NO_WORD)
     for row, tokens in enumerate(ids.tolist()):
         at = 0
         while at < len(tokens):
             end = at + 1
             while end < len(tokens) and part.can_go_on[tokens[end - 1]] and part.goes_on[tokens[end]]:
                 end += 1
-            expected[row, at] = table.get(tuple(tokens[at:end]), NOBODY)
+            expected[row, at] = table.get(tuple(tokens[at:end]), NO_WORD)
             at = end
     assert torch.equal(part.cut.find(ids, part.goes_on_after(ids)), expected)
 
@@ -165,16 +165,16 @@ def test_the_trie_finds_what_a_table_of_whole_words_finds(data):
 # In a model
 
 
-def test_a_cut_word_speaks_for_itself_at_its_first_token_and_others_stay_mute():
+def test_a_multi_piece_word_activates_itself_at_its_first_token_and_others_nothing():
     model = cut_model()
     names = own_names(model, TEXT)
     said = [name for name in names if name is not None]
     assert said == ["badly", "filmed", "plot", "not", "good", "film"]
     ids, mask = batch_of(model, TEXT)
     words = model.neighbourhood.words(ids, mask)
-    assert (words[0, names.index("badly"), 1:] == NOBODY).all()
+    assert (words[0, names.index("badly"), 1:] == NO_WORD).all()
     tokens = ids[0].tolist()
-    (mute,) = model.neighbourhood.mute_words(tokens)
+    (mute,) = model.neighbourhood.oov_words(tokens)
     assert model.tokenizer.decode(mute) == "boringly"
 
 
@@ -225,7 +225,7 @@ def test_a_text_asks_its_cut_words_to_open_as_it_asks_its_others(live_only, tags
     with torch.no_grad():
         # Far from opening: only a text's own words are live.
         model.gate.offset -= 50
-    tokens = tokenise(model.tokenizer, [TEXT], model.max_length)
+    tokens = tokenize(model.tokenizer, [TEXT], model.max_length)
     task = Positions(tokens, [[0] * len(tokens.ids[0])]) if tags else Documents(tokens, torch.tensor([0]))
     encoded = task.encode(model, [0], live_only=live_only)
     assert (encoded.words is not None) == live_only
@@ -240,7 +240,7 @@ def test_a_text_asks_its_cut_words_to_open_as_it_asks_its_others(live_only, tags
 def test_the_dimension_at_each_position_is_that_of_the_word_which_stands_there():
     model = cut_model()
     ids, _ = batch_of(model, "badly boringly film")
-    found = [model.dimensions[i].name if i != NOBODY else None for i in model.own_words(ids)[0].tolist()]
+    found = [model.dimensions[i].name if i != NO_WORD else None for i in model.own_words(ids)[0].tolist()]
     assert found == ["[CLS]", "badly", None, None, None, "film", "[SEP]"]
 
 
@@ -289,7 +289,7 @@ def test_a_saved_model_keeps_its_cut_words(tmp_path):
         assert torch.equal(back.classify_document(ids, mask).logits, model.classify_document(ids, mask).logits)
 
 
-def test_an_explanation_shows_a_cut_word_at_its_place_and_names_only_mute_ones():
+def test_an_explanation_shows_a_multi_piece_word_at_its_place_and_lists_only_out_of_vocabulary_ones():
     model = cut_model(open_all=True)
     why = explain(model, TEXT)
     word = next(word for word in why.words if word.word == "badly")

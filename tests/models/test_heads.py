@@ -4,17 +4,17 @@ import pytest
 import torch
 from hypothesis import given
 
-from splade.circuits.core import SparseCircuitState, compute_active_slice_weff
-from splade.circuits.sparse_code import SparseCode
-from splade.mechanistic.attribution import (
+from lexical_sae.mechanistic.attribution import (
     attribute,
-    attribute_centred,
+    attribute_centered,
     attribute_code,
     code_identity_error,
     compute_attribution_tensor,
     identity_error,
 )
-from splade.models.heads import UNDECIDED, BcosHead, ReluHead
+from lexical_sae.models.circuit_state import SparseCircuitState, compute_active_slice_weff
+from lexical_sae.models.heads import UNDECIDED, BcosHead, ReluHead
+from lexical_sae.models.sparse_code import SparseCode
 from tests.strategies import sparse_vectors
 
 SIZE, CLASSES = 12, 3
@@ -156,9 +156,9 @@ def test_reading_the_active_words_alone_gives_the_same_decision_and_attributions
     torch.testing.assert_close(sparse.b_eff, dense.b_eff, atol=1e-12, rtol=1e-12)
     classes = torch.tensor([0, 1, 2, 1, 0])
     rows, ids = vectors.nonzero(as_tuple=True)
-    for centred, reference in ((False, attribute), (True, attribute_centred)):
+    for centered, reference in ((False, attribute), (True, attribute_centered)):
         expected = reference(dense, classes)[rows, ids]
-        torch.testing.assert_close(attribute_code(sparse, classes, centred=centred), expected, atol=1e-12, rtol=1e-12)
+        torch.testing.assert_close(attribute_code(sparse, classes, centered=centered), expected, atol=1e-12, rtol=1e-12)
     assert (code_identity_error(sparse) <= 1e-10).all()
 
 
@@ -179,22 +179,22 @@ def test_attribution_of_the_worked_example():
     assert found.tolist() == [[6.0, 0.0]]
 
 
-def test_centred_contributions_do_not_move_when_all_classes_do():
+def test_centered_contributions_do_not_move_when_all_classes_do():
     head = build("relu")
     s, classes = torch.rand(4, SIZE, dtype=torch.float64), torch.tensor([0, 1, 2, 0])
-    raw, centred = attribute(head(s), classes), attribute_centred(head(s), classes)
+    raw, centered = attribute(head(s), classes), attribute_centered(head(s), classes)
     with torch.no_grad():
         head.class_weights.add_(torch.randn(7, dtype=torch.float64))
     assert not torch.allclose(attribute(head(s), classes), raw, rtol=0.1)
-    torch.testing.assert_close(attribute_centred(head(s), classes), centred)
+    torch.testing.assert_close(attribute_centered(head(s), classes), centered)
 
 
-def test_centred_contribution_of_two_classes_is_half_the_difference():
+def test_centered_contribution_of_two_classes_is_half_the_difference():
     torch.manual_seed(0)
     head = ReluHead.Config(hidden_units=5).build(SIZE, 2)
     state = head(torch.rand(3, SIZE))
     first, second = (attribute(state, torch.full((3,), c)) for c in (0, 1))
-    torch.testing.assert_close(attribute_centred(state, torch.zeros(3, dtype=torch.long)), (first - second) / 2)
+    torch.testing.assert_close(attribute_centered(state, torch.zeros(3, dtype=torch.long)), (first - second) / 2)
 
 
 @pytest.mark.parametrize("wrong_class", range(CLASSES))
@@ -251,10 +251,10 @@ def test_word_vectors_start_near_each_other_for_words_that_are_near():
     assert torch.equal(plain.word_vectors, before)
 
 
-@pytest.mark.parametrize(("strength", "is_changed"), [(0.01, False), (20.0, True)])
-def test_a_head_that_has_learned_nothing_is_not_sure(strength, is_changed):
+@pytest.mark.parametrize(("activation", "is_changed"), [(0.01, False), (20.0, True)])
+def test_a_head_that_has_learned_nothing_is_not_sure(activation, is_changed):
     head = ReluHead.Config(hidden_units=16).build(50, 3)
-    vectors = strength * torch.rand(40, 50)
+    vectors = activation * torch.rand(40, 50)
     before = head.class_weights.detach().clone()
     head.calm(vectors)
     logits = head(vectors).logits

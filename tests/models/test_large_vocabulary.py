@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from splade.models.config import ModelConfig
-from splade.models.layers.vocab_head import max_logits, reference_max_logits
+from lexical_sae.models.config import ModelConfig
+from lexical_sae.models.layers.vocab_head import max_logits, reference_max_logits
 from tests import tiny
 from tests.models.test_screening import always_screening, never_screening
 

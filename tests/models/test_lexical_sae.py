@@ -3,9 +3,9 @@ import itertools
 import pytest
 import torch
 
-from splade.mechanistic.attribution import attribute, identity_error
-from splade.models.config import ModelConfig
-from splade.models.lexical_sae import LexicalSAE
+from lexical_sae.mechanistic.attribution import attribute, identity_error
+from lexical_sae.models.config import ModelConfig
+from lexical_sae.models.lexical_sae import LexicalSAE
 from tests import tiny
 
 GATES, POOLS, HEADS = ("drelu", "gated_jumprelu", "jumprelu"), ("max", "attention"), ("relu", "bcos")

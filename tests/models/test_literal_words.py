@@ -4,19 +4,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn.functional import pad
 
-from splade.data.batches import tokenise
-from splade.inference import explain, predict
-from splade.intervene import SuppressedModel, suppress_token_globally
-from splade.models.config import ModelConfig
-from splade.models.layers.cut_words import NOBODY
-from splade.models.layers.literal_words import multi_piece_words
-from splade.models.lexical_sae import LexicalSAE
-from splade.models.literal_reading import default_activation, read_words
-from splade.models.persistence import from_pretrained, save_pretrained
-from splade.recipes import recipe_by_name
-from splade.training.loop import Trainer
-from splade.training.tasks import Positions
-from splade.vocab import Vocabulary
+from lexical_sae.data.batches import tokenize
+from lexical_sae.data.vocabulary import Vocabulary
+from lexical_sae.inference import explain, predict
+from lexical_sae.intervene import SuppressedModel, suppress_token_globally
+from lexical_sae.models.config import ModelConfig
+from lexical_sae.models.layers.cut_words import NO_WORD
+from lexical_sae.models.layers.literal_words import multi_piece_words
+from lexical_sae.models.lexical_sae import LexicalSAE
+from lexical_sae.models.literal_reading import default_activation, read_words
+from lexical_sae.models.persistence import from_pretrained, save_pretrained
+from lexical_sae.recipes import recipe_by_name
+from lexical_sae.training.loop import Trainer
+from lexical_sae.training.tasks import Positions
 from tests import tiny
 from tests.literal import SPLIT, TEXTS, UNSEEN, batch_of, literal_model, opened
 
@@ -58,7 +58,7 @@ def test_every_written_word_has_one_dimension_that_is_named_as_it_is_written():
         assert names.count(word) == 1
 
 
-def test_a_word_that_was_never_met_is_mute_until_the_model_is_opened_to_it():
+def test_an_unseen_word_is_out_of_vocabulary_until_the_model_is_opened_to_it():
     model = literal_model()
     assert read_by(model, *UNSEEN) == [["a", "good", "film"], ["filmed", "badly"]]
     assert read_by(opened(model, *UNSEEN), *UNSEEN) == WRITTEN[5:]
@@ -79,7 +79,7 @@ def test_a_new_model_has_a_dimension_for_every_word_of_its_texts_that_is_split(t
 
 def test_what_has_no_letter_or_digit_is_no_word():
     vocabulary = Vocabulary(tiny.byte_bpe())
-    ids = tokenise(tiny.byte_bpe(), ["good ?!?! film"], 32).ids
+    ids = tokenize(tiny.byte_bpe(), ["good ?!?! film"], 32).ids
     names = multi_piece_words(map(vocabulary.split_words, ids), vocabulary)
     assert not [name for name in names if not any(map(str.isalnum, name))]
 
@@ -164,7 +164,7 @@ def test_a_new_word_whose_row_is_empty_is_closed():
     assert read_by(view, *UNSEEN) == [["a", "good", "film"], ["filmed", "badly"]]
 
 
-def test_heads_that_training_needs_for_a_while_have_no_say_in_which_new_words_have_weight():
+def test_temporary_heads_of_training_do_not_decide_which_new_words_have_weight():
     """Else a text would be read in one way while a model is trained, and in another when it is used."""
     model = literal_model()
     with torch.no_grad():
@@ -284,10 +284,10 @@ def test_the_state_of_a_word_is_the_mean_over_its_tokens():
     model = literal_model()
     ids, mask = batch_of(model, *TEXTS)
     states = torch.randn(*ids.shape, 5)
-    words = model.own_words(ids).masked_fill(~mask, NOBODY)
-    found = model.literal.word_states(states, ids, words != NOBODY)
+    words = model.own_words(ids).masked_fill(~mask, NO_WORD)
+    found = model.literal.word_states(states, ids, words != NO_WORD)
     slow = []
-    for row, at in (words != NOBODY).nonzero().tolist():
+    for row, at in (words != NO_WORD).nonzero().tolist():
         end = at + 1
         while end < ids.shape[1] and tiny.wordpiece().convert_ids_to_tokens(int(ids[row, end])).startswith("##"):
             end += 1
@@ -317,7 +317,7 @@ def test_contributions_and_bias_sum_to_the_logit():
 
 @pytest.mark.parametrize("way", ["view", "for good"])
 @pytest.mark.parametrize("word", ["good", "badly"])
-def test_a_removed_word_is_bitwise_zero_and_the_others_say_what_they_said(way, word):
+def test_a_removed_word_is_bitwise_zero_and_the_others_contribute_as_before(way, word):
     model = literal_model()
     ids, mask = batch_of(model, *TEXTS)
     with torch.no_grad():
@@ -368,7 +368,7 @@ def test_a_tagger_on_literal_words_is_refused_with_the_remedy():
     for route in (model.encode_positions, model.encode_at):
         with pytest.raises(ValueError, match="decides on documents.*Tag with recipe: neighbours"):
             route(ids, mask, mask)
-    tokens = tokenise(model.tokenizer, TEXTS, 32)
+    tokens = tokenize(model.tokenizer, TEXTS, 32)
     tagged = Positions(tokens, [[0] * len(row) for row in tokens.ids])
     with pytest.raises(ValueError, match="documents with a label each; tag with recipe: neighbours"):
         Trainer(model, tagged, tagged, recipe_by_name("anchored").training)

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import normalizers
 
-from splade.function_words import is_function_word
-from splade.models.config import ModelConfig
-from splade.models.layers.neighbourhood import NOBODY, Neighbourhood, near_logits, pool_near
-from splade.models.persistence import from_pretrained, save_pretrained
-from splade.vocab import Vocabulary
+from lexical_sae.data.language import is_function_word
+from lexical_sae.data.vocabulary import Vocabulary
+from lexical_sae.models.config import ModelConfig
+from lexical_sae.models.layers.neighbourhood import NO_WORD, Neighbourhood, near_logits, pool_near
+from lexical_sae.models.persistence import from_pretrained, save_pretrained
 from tests import tiny
 
 GATES = ("drelu", "gated_jumprelu", "jumprelu")
@@ -30,7 +30,7 @@ def ids_of(*words):
     return tiny.wordpiece().convert_tokens_to_ids(list(words))
 
 
-def test_a_word_speaks_for_itself_first_and_then_for_those_with_the_nearest_rows():
+def test_a_word_activates_itself_first_and_then_those_with_the_nearest_rows():
     vocabulary = Vocabulary(tiny.wordpiece())
     part = Neighbourhood.Config(words_per_token=3).build(vocabulary)
     weight = torch.randn(vocabulary.size, 8)
@@ -41,13 +41,13 @@ def test_a_word_speaks_for_itself_first_and_then_for_those_with_the_nearest_rows
     assert part.table[film, 0] == film
 
 
-def test_special_tokens_punctuation_and_function_words_neither_speak_nor_are_spoken_for():
+def test_special_tokens_punctuation_and_function_words_neither_activate_nor_are_activated():
     vocabulary = Vocabulary(tiny.wordpiece())
     part = Neighbourhood.Config(words_per_token=5).build(vocabulary)
     part.choose(torch.randn(vocabulary.size, 8))
     silent = ids_of("[CLS]", "[SEP]", "[MASK]", "[PAD]", "the", "and", ",", "!", "##ing")
-    assert (part.table[silent] == NOBODY).all()
-    spoken_for = {vocabulary.names[i] for i in part.table[part.table != NOBODY].tolist()}
+    assert (part.table[silent] == NO_WORD).all()
+    spoken_for = {vocabulary.names[i] for i in part.table[part.table != NO_WORD].tolist()}
     assert "film" in spoken_for
     assert not any(is_function_word(name) or name.startswith("##") or len(name) == 1 for name in spoken_for)
 
@@ -69,7 +69,7 @@ def chosen(tokenizer, **settings):
 
 
 @pytest.mark.parametrize("tokenizer", [tiny.wordpiece, tiny.byte_bpe, tiny.sentencepiece])
-def test_a_word_speaks_for_the_same_words_at_the_start_of_a_text_as_after_a_space(tokenizer):
+def test_a_word_activates_the_same_words_at_the_start_of_a_text_as_after_a_space(tokenizer):
     vocabulary, part = chosen(tokenizer())
     nameable = part.config.nameable(vocabulary)
     alike = 0
@@ -79,16 +79,16 @@ def test_a_word_speaks_for_the_same_words_at_the_start_of_a_text_as_after_a_spac
             assert torch.equal(part.table[ids[0]], part.table[word])
             assert part.table[ids[0], 0] == word
             alike += ids[0] != word
-    speaks = (part.table != NOBODY).any(1)
+    speaks = (part.table != NO_WORD).any(1)
     assert int((speaks & ~nameable).sum()) == alike
     assert (alike > 0) == (tokenizer is tiny.byte_bpe)
 
 
-def test_a_function_word_at_the_start_of_a_text_stays_mute():
+def test_a_function_word_at_the_start_of_a_text_activates_nothing():
     vocabulary, part = chosen(tiny.byte_bpe())
     the, muslim = (tiny.byte_bpe().convert_tokens_to_ids(word) for word in ("the", "Muslim"))
     assert vocabulary.names[the] == "##the"
-    assert (part.table[the] == NOBODY).all()
+    assert (part.table[the] == NO_WORD).all()
     assert vocabulary.names[part.table[muslim, 0]] == "Muslim"
     _, part = chosen(tiny.byte_bpe(), function_words=True)
     assert vocabulary.names[part.table[the, 0]] == "the"
@@ -107,7 +107,7 @@ def test_a_word_that_the_tokenizer_turns_into_another_lends_it_nothing():
     part = Neighbourhood.Config(words_per_token=3).build(vocabulary)
     part.choose(torch.randn(vocabulary.size, 8))
     assert part.table[drink, 0] == drink
-    assert (part.table[the] == NOBODY).all()
+    assert (part.table[the] == NO_WORD).all()
 
 
 def test_neighbours_are_chosen_by_direction_from_the_common_centre():
@@ -133,14 +133,14 @@ def test_neighbours_are_chosen_by_direction_from_the_common_centre():
 
 
 @pytest.mark.parametrize("tokenizer", [tiny.wordpiece, tiny.byte_bpe, tiny.sentencepiece])
-def test_a_token_speaks_where_it_is_a_whole_word_and_not_where_it_is_a_part_of_one(tokenizer):
+def test_a_token_counts_where_it_is_a_whole_word_and_not_where_it_is_a_part_of_one(tokenizer):
     """ "filming" is not "film": and the parts of "filmgood" are neither."""
     vocabulary, part = chosen(tokenizer())
     spoken = {}
     for text in (" good film, good", "filming", "a good, filmfilmgood"):
         ids = torch.tensor([tokenizer()(text, add_special_tokens=False)["input_ids"]])
         words = part.words(ids, torch.ones_like(ids, dtype=torch.bool))[0, :, 0]
-        spoken[text] = [vocabulary.names[i] for i in words.tolist() if i != NOBODY]
+        spoken[text] = [vocabulary.names[i] for i in words.tolist() if i != NO_WORD]
     assert spoken == {" good film, good": ["good", "film", "good"], "filming": [], "a good, filmfilmgood": ["good"]}
 
 
@@ -159,7 +159,7 @@ def test_a_neighbourhood_that_was_never_chosen_says_what_to_do(tmp_path):
 def test_senses_of_a_word_without_a_neighbourhood_are_refused():
     (the,) = ids_of("the")
     split = {"token_ids": (the,), "num_senses": 3}
-    with pytest.raises(ValueError, match="'the', which no token may speak for"):
+    with pytest.raises(ValueError, match="'the', which no token may activate"):
         near_model(expander=split)
     near_model(expander=split, neighbourhood={"words_per_token": 4, "function_words": True})
 
@@ -203,7 +203,7 @@ def test_products_are_in_the_weights_precision_whatever_the_hidden_states_are():
 
 @given(st.integers(0, 2**31), st.integers(1, 5), st.booleans())
 def test_near_logits_are_the_decoders_logits_in_both_directions(seed, count, small_steps):
-    import splade.models.layers.neighbourhood as room
+    import lexical_sae.models.layers.neighbourhood as room
 
     torch.manual_seed(seed)
     words = torch.randint(-1, 7, (3, 4, count))
@@ -225,7 +225,7 @@ def test_near_logits_are_the_decoders_logits_in_both_directions(seed, count, sma
 
 
 def test_pooling_takes_the_greatest_and_leaves_unreached_words_at_minus_infinity():
-    words = torch.tensor([[[2, 0], [2, NOBODY]]])
+    words = torch.tensor([[[2, 0], [2, NO_WORD]]])
     logits = torch.tensor([[[1.0, -3.0], [5.0, -torch.inf]]])
     assert pool_near(logits, words, 4).tolist() == [[-3.0, -torch.inf, 5.0, -torch.inf]]
 
@@ -293,7 +293,7 @@ def test_a_saved_model_keeps_its_neighbourhood(tmp_path):
     save_pretrained(model, tmp_path / "model")
     back = from_pretrained(tmp_path / "model")
     assert torch.equal(back.neighbourhood.table, model.neighbourhood.table)
-    assert (back.neighbourhood.table != NOBODY).any()
+    assert (back.neighbourhood.table != NO_WORD).any()
     ids, mask = tiny.batch()
     with torch.no_grad():
         assert torch.equal(back.classify_document(ids, mask).logits, model.classify_document(ids, mask).logits)

@@ -4,12 +4,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from splade.circuits.core import largest_k_mask
-from splade.models.layers.masking import WordMasking
-from splade.models.layers.pooling import AttentionPool, MaxPool, TopK
-from splade.models.layers.saturation import Identity, Log1p
-from splade.models.layers.virtual_expander import VirtualExpander
-from splade.vocab import Vocabulary
+from lexical_sae.data.vocabulary import Vocabulary
+from lexical_sae.models.circuit_state import largest_k_mask
+from lexical_sae.models.layers.masking import WordMasking
+from lexical_sae.models.layers.pooling import AttentionPool, MaxPool, TopK
+from lexical_sae.models.layers.saturation import Identity, Log1p
+from lexical_sae.models.layers.virtual_expander import VirtualExpander
 from tests import tiny
 from tests.strategies import tensors
 

@@ -5,10 +5,10 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from splade.fetch import sha256_of
-from splade.models.backbone import backbone_from_config
-from splade.models.config import ModelConfig
-from splade.models.persistence import CONFIG, WEIGHTS, digest, from_pretrained, save_pretrained
+from lexical_sae.models.backbone import backbone_from_config
+from lexical_sae.models.config import ModelConfig
+from lexical_sae.models.persistence import CONFIG, WEIGHTS, digest, from_pretrained, save_pretrained
+from lexical_sae.utils.downloads import sha256_of
 from tests import tiny
 
 BANK = tiny.wordpiece().convert_tokens_to_ids("bank")
@@ -50,10 +50,10 @@ def test_loaded_model_is_bitwise_the_saved_one(name, family, tmp_path):
 
 
 def test_methods_of_the_model_do_the_same(tmp_path):
-    import splade
+    import lexical_sae
 
     model = tiny.model()
-    loaded = splade.LexicalSAE.from_pretrained(model.save_pretrained(tmp_path / "model"))
+    loaded = lexical_sae.LexicalSAE.from_pretrained(model.save_pretrained(tmp_path / "model"))
     ids, mask = tiny.batch()
     with torch.no_grad():
         assert torch.equal(loaded(ids, mask), model(ids, mask))
@@ -82,7 +82,7 @@ def test_failed_save_keeps_the_old_model(saved, monkeypatch):
     def full_disk(*_args, **_kwargs):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("splade.models.persistence.save_file", full_disk)
+    monkeypatch.setattr("lexical_sae.models.persistence.save_file", full_disk)
     with pytest.raises(OSError, match="No space left"):
         save_pretrained(tiny.model(), saved)
     assert sha256_of(saved / WEIGHTS) == before
@@ -158,9 +158,9 @@ def test_shapes_are_checked_before_anything_is_allocated(saved, monkeypatch):
         built_on.append(torch.get_default_device().type)
         return backbone_from_config(*arguments)
 
-    monkeypatch.setattr("splade.models.persistence.backbone_from_config", build)
+    monkeypatch.setattr("lexical_sae.models.persistence.backbone_from_config", build)
     with pytest.raises(
-        ValueError, match=r"'heads\.classify\.class_bias' is F32 \(99,\), but config\.json asks for F32 \(3,\)"
+        ValueError, match=r"'heads\.classify\.class_bias' is F32 \(99,\), but config\.json implies F32 \(3,\)"
     ):
         from_pretrained(saved)
     assert built_on == ["meta"]
@@ -197,7 +197,7 @@ def test_a_changed_config_is_refused(saved, change, message):
         (lambda c: c["backbone"].pop("model_type"), "describes no model"),
         (lambda c: c["backbone"].update(model_type=["bert"]), "describes no model"),
         (lambda c: c["backbone"].update(hidden_size="big"), "describes no model"),
-        (lambda c: c["backbone"].update(vocab_size=10**10), "asks for 10000000000 words"),
+        (lambda c: c["backbone"].update(vocab_size=10**10), "config.json has 10000000000 words"),
         (lambda c: c["labels"].update({"a.b": ["x", "y"]}), "cannot be named so"),
         (lambda c: c["labels"].update({"keys": ["x", "y"]}), "cannot be named so"),
         (lambda c: c["sha256"].pop(WEIGHTS), "was not saved with this model"),
@@ -229,7 +229,7 @@ def test_a_tensor_of_another_type_is_refused(saved):
     weights["gate.closed"] = weights["gate.closed"].float()
     save_file(weights, saved / WEIGHTS)
     _rehash(saved)
-    with pytest.raises(ValueError, match=r"'gate\.closed' is F32 .* asks for BOOL"):
+    with pytest.raises(ValueError, match=r"'gate\.closed' is F32 .* implies BOOL"):
         from_pretrained(saved)
 
 

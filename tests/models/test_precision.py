@@ -5,20 +5,20 @@ import itertools
 import pytest
 import torch
 
-from splade.circuits.losses import separation_contrastive, separation_cosine
-from splade.inference import explain, predict
-from splade.mechanistic.attribution import (
+from lexical_sae.circuits.losses import separation_contrastive, separation_cosine
+from lexical_sae.inference import explain, predict
+from lexical_sae.mechanistic.attribution import (
     attribute,
-    attribute_centred,
+    attribute_centered,
     attribute_code,
     code_identity_error,
     identity_error,
 )
-from splade.mechanistic.exact.directions import class_centred, towards
-from splade.mechanistic.exact.path import along_path
-from splade.mechanistic.exact.removal import WordSets, leave_one_out, predict_removal
-from splade.models.config import ModelConfig
-from splade.precision import cpu_problem_with_bfloat16, full_precision
+from lexical_sae.mechanistic.exact.directions import class_centered, towards
+from lexical_sae.mechanistic.exact.path import along_path
+from lexical_sae.mechanistic.exact.removal import WordSets, leave_one_out, predict_removal
+from lexical_sae.models.config import ModelConfig
+from lexical_sae.utils.precision import cpu_problem_with_bfloat16, full_precision
 from tests import tiny
 
 GATES, POOLS, HEADS = ("drelu", "gated_jumprelu", "jumprelu"), ("max", "attention"), ("relu", "bcos")
@@ -55,10 +55,10 @@ def test_the_identity_holds_inside_autocast(lower, gate, pool, head):
         classes = state.logits.argmax(-1)
         errors = [identity_error(one) for one in (state, slow)] + [code_identity_error(code)]
         W_eff, contributions = state.W_eff, attribute(state, classes)
-        of_code, centred = attribute_code(code, classes, centred=True), attribute_centred(state, classes)
+        of_code, centered = attribute_code(code, classes, centered=True), attribute_centered(state, classes)
     assert (state.sparse_vector > 0).any()
     assert max(float(error.max()) for error in errors) <= 1e-5
-    for found in (*state, code.logits, W_eff, contributions, of_code, centred):
+    for found in (*state, code.logits, W_eff, contributions, of_code, centered):
         assert found.dtype == torch.float32
     size = contributions.abs().sum(-1).clamp(min=1)
     own = state.logits.gather(1, classes[:, None])[:, 0] - state.b_eff.gather(1, classes[:, None])[:, 0]
@@ -88,7 +88,7 @@ def test_exact_answers_are_the_same_inside_autocast(lower):
     sets = WordSets.singly(state.code, torch.ones_like(state.code.ids, dtype=torch.bool))
 
     def answers():
-        asked = towards(state, class_centred(state.logits, state.logits.argmax(-1)))
+        asked = towards(state, class_centered(state.logits, state.logits.argmax(-1)))
         return (
             asked.readout,
             along_path(head, state).b_eff,

@@ -7,12 +7,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from splade.models.config import ModelConfig
-from splade.models.layers import int8_product, screening
-from splade.models.layers.activation import DReLU, GatedJumpReLU, JumpReLUGate
-from splade.models.layers.int8_product import IntMM, OneDNN, speedup
-from splade.models.layers.screening import QuantisedDecoder, Screen, screened
-from splade.models.layers.vocab_head import reference_max_logits
+from lexical_sae.models.config import ModelConfig
+from lexical_sae.models.layers import int8_product, screening
+from lexical_sae.models.layers.activation import DReLU, GatedJumpReLU, JumpReLUGate
+from lexical_sae.models.layers.int8_product import IntMM, OneDNN, speedup
+from lexical_sae.models.layers.screening import QuantisedDecoder, Screen, screened
+from lexical_sae.models.layers.vocab_head import reference_max_logits
 from tests import tiny
 from tests.models.test_vocab_head import problems
 
@@ -85,9 +85,9 @@ def test_screening_finds_the_active_words_of_the_reference(data, problem, produc
         if found is None:
             assert not mask.any()
             return
-        strengths = gate(found.logits, found.words).activated
+        activations = gate(found.logits, found.words).activated
     screened_code = torch.zeros_like(dense)
-    screened_code[found.documents, found.words] = strengths
+    screened_code[found.documents, found.words] = activations
     # At most the rounding of a sum in another order; the strengths here are of size ten.
     torch.testing.assert_close(screened_code, dense, atol=1e-6, rtol=1e-6)
     settled = (dense == 0) | (dense > 1e-5)

@@ -1,13 +1,13 @@
 import pytest
 import torch
 
-from splade.circuits.sparse_code import SparseCode
-from splade.intervene import SuppressedModel, suppress_token_globally
-from splade.mechanistic.attribution import code_identity_error, identity_error
-from splade.models.config import ModelConfig
-from splade.models.layers.shapes import ShapeFeatures
-from splade.models.lexical_sae import TAG
-from splade.models.persistence import from_pretrained, save_pretrained
+from lexical_sae.intervene import SuppressedModel, suppress_token_globally
+from lexical_sae.mechanistic.attribution import code_identity_error, identity_error
+from lexical_sae.models.config import ModelConfig
+from lexical_sae.models.layers.shapes import ShapeFeatures
+from lexical_sae.models.lexical_sae import TAG
+from lexical_sae.models.persistence import from_pretrained, save_pretrained
+from lexical_sae.models.sparse_code import SparseCode
 from tests import tiny
 
 SHAPES = ShapeFeatures.Config().build(0)
@@ -131,7 +131,7 @@ def _same_start(plain, model):
     return grown
 
 
-def test_a_suppressed_shape_says_nothing_but_did_before():
+def test_a_suppressed_shape_contributes_nothing_but_did_before():
     model = shaped()
     ids, mask, chosen, present = some_positions(model)
     present[..., 0] = mask
@@ -177,7 +177,7 @@ def words_open(model, ids, mask, chosen, present):
     return code.dense()[:, : model.shapes.first]
 
 
-def test_an_encoder_that_is_told_of_shapes_reads_every_word_by_them():
+def test_an_encoder_that_gets_shapes_reads_every_word_by_them():
     model, ids, mask = shaped(shapes={"in_encoder": True}), *tiny.batch()
     first = torch.zeros_like(mask)
     first[:, 1] = True
@@ -190,7 +190,7 @@ def test_an_encoder_that_is_told_of_shapes_reads_every_word_by_them():
     assert not torch.equal(words_open(model, ids, mask, first, last), words_open(model, ids, mask, first, plain))
 
 
-def test_an_encoder_that_is_not_told_reads_no_shapes():
+def test_an_encoder_without_shapes_reads_none():
     model = shaped()
     assert model.shape_vectors is None
     ids, mask, chosen, present = some_positions(model)
@@ -208,14 +208,14 @@ def test_padding_on_the_left_moves_shapes_with_their_words():
     torch.testing.assert_close(words_open(model, *turned), right)
 
 
-@pytest.mark.parametrize("told", [True, False])
-def test_vectors_of_shapes_learn_with_the_encoder_and_are_saved(told, tmp_path):
-    model = shaped(shapes={"in_encoder": told})
+@pytest.mark.parametrize("in_encoder", [True, False])
+def test_vectors_of_shapes_learn_with_the_encoder_and_are_saved(in_encoder, tmp_path):
+    model = shaped(shapes={"in_encoder": in_encoder})
     ids, mask, chosen, present = some_positions(model)
     model.decide(model.encode_at(ids, mask, chosen, shapes=present).sparse_vector, TAG).logits.sum().backward()
     names = {id(parameter): name for name, parameter in model.named_parameters()}
-    assert ("shape_vectors" in [names[id(p)] for p in model.encoder_parameters()]) == told
-    if told:
+    assert ("shape_vectors" in [names[id(p)] for p in model.encoder_parameters()]) == in_encoder
+    if in_encoder:
         assert model.shape_vectors.grad.abs().sum().item() > 0
         torch.nn.init.normal_(model.shape_vectors)
     loaded = from_pretrained(save_pretrained(model, tmp_path / "model"))

@@ -7,15 +7,15 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from splade.certificate import NamedTexts, certify, measure_effect, verify
-from splade.inference import explain, find_reasons, predict
-from splade.inference.tag_explaining import explain_tags
-from splade.inference.tagging import tag
-from splade.intervene import Lexicon, SuppressedModel, edit_saved_model
-from splade.mechanistic.attribution import identity_error
-from splade.models.config import ModelConfig
-from splade.models.lexical_sae import CLASSIFY, TAG, LexicalSAE
-from splade.models.persistence import CONFIG, WEIGHTS, digest, from_pretrained, save_pretrained
+from lexical_sae.inference import explain, find_reasons, predict
+from lexical_sae.inference.tag_explaining import explain_tags
+from lexical_sae.inference.tagging import tag
+from lexical_sae.intervene import Lexicon, SuppressedModel, edit_saved_model
+from lexical_sae.intervene.certificate import NamedTexts, certify, measure_effect, verify
+from lexical_sae.mechanistic.attribution import identity_error
+from lexical_sae.models.config import ModelConfig
+from lexical_sae.models.lexical_sae import CLASSIFY, TAG, LexicalSAE
+from lexical_sae.models.persistence import CONFIG, WEIGHTS, digest, from_pretrained, save_pretrained
 from tests import tiny
 
 LABELS = ("O", "B-PER", "I-PER", "B-LOC")

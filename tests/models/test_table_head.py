@@ -4,11 +4,11 @@ from itertools import chain, combinations
 import pytest
 import torch
 
-from splade.inference import explain, find_reasons
-from splade.mechanistic.attribution import attribute_code, identity_error
-from splade.mechanistic.exact import leave_one_out
-from splade.mechanistic.exact.path import along_path
-from splade.models.table_head import TableHead
+from lexical_sae.inference import explain, find_reasons
+from lexical_sae.mechanistic.attribution import attribute_code, identity_error
+from lexical_sae.mechanistic.exact import leave_one_out
+from lexical_sae.mechanistic.exact.path import along_path
+from lexical_sae.models.table_head import TableHead
 from tests.literal import TEXTS, batch_of, literal_model, opened
 
 
@@ -61,8 +61,8 @@ def test_attribution_along_the_path_is_direct_attribution():
     model = literal_model()
     state = state_of(model, *TEXTS)
     labels = state.logits.argmax(-1)
-    direct = attribute_code(state, labels, centred=True)
-    path = attribute_code(along_path(model.head(), state), labels, centred=True)
+    direct = attribute_code(state, labels, centered=True)
+    path = attribute_code(along_path(model.head(), state), labels, centered=True)
     assert torch.equal(direct, path)
     assert direct.abs().max() > 0.1
 
@@ -72,7 +72,7 @@ def test_the_effect_of_removing_a_word_is_exactly_its_contribution():
     direct = explain(model, TEXTS[0], all_tokens=True)
     assert len(direct.words) > 5
     ours = {word.word: word.contribution for word in direct.words}
-    assert {word.word: word.without for word in direct.words} == pytest.approx(ours, abs=1e-6)
+    assert {word.word: -word.if_removed for word in direct.words} == pytest.approx(ours, abs=1e-6)
     assert not any(word.region_changed for word in direct.words)
     for method in ("leave_one_out", "path"):
         theirs = explain(model, TEXTS[0], method=method, all_tokens=True)
@@ -119,9 +119,9 @@ def test_rows_of_unseen_words_that_are_too_small_to_count_are_empty():
     head = table(labels=2)
     head.make_room(3)
     with torch.no_grad():
-        head.unseen_weights.copy_(torch.tensor([[1.0, -1.0], [0, 0], [0, 0], [0.05, -0.05]]))
+        head.unseen_weights.copy_(torch.tensor([[1.0, -1.0], [0, 0], [0, 0], [0.015, -0.015]]))
     rows = head.rows_of_unseen(torch.tensor([[0.0, 1, 1], [0.04, 0, 0], [0.2, 0, 0]]))
-    torch.testing.assert_close(rows, torch.tensor([[0.0, 0.0], [0.0, 0.0], [0.25, -0.25]]))
+    torch.testing.assert_close(rows, torch.tensor([[0.0, 0.0], [0.0, 0.0], [0.215, -0.215]]))
     assert rows[:2].tolist() == [[0.0, 0.0], [0.0, 0.0]]
 
 

@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from splade.models.layers import vocab_head
-from splade.models.layers.activation import DReLU, GatedJumpReLU, JumpReLUGate
-from splade.models.layers.neighbourhood import near_logits
-from splade.models.layers.vocab_head import can_open, max_logits, reference_max_logits, winning_positions
+from lexical_sae.models.layers import vocab_head
+from lexical_sae.models.layers.activation import DReLU, GatedJumpReLU, JumpReLUGate
+from lexical_sae.models.layers.neighbourhood import near_logits
+from lexical_sae.models.layers.vocab_head import can_open, max_logits, reference_max_logits, winning_positions
 
 GATES = [
     DReLU.Config(initial_threshold=-0.5),
@@ -68,9 +68,9 @@ def test_gradients_through_any_gate_equal_the_reference(problem, gate_config, sa
         # A share of zero forces whole products, of one gathered pairs.
         with constants(DENSE_SHARE=dense_share):
             output = gate(function(*leaves, mask))
-            strength = output.activated.log1p() if saturate else output.activated
+            activation = output.activated.log1p() if saturate else output.activated
             pull = torch.linspace(0.5, 2, weight.shape[0], dtype=hidden.dtype)
-            (strength * pull).sum().add(0.1 * output.open_prob.sum()).backward()
+            (activation * pull).sum().add(0.1 * output.open_prob.sum()).backward()
         gradients.append([leaf.grad for leaf in leaves] + [p.grad for p in gate.parameters()])
     for fused, plain in zip(*gradients, strict=True):
         torch.testing.assert_close(fused, plain, atol=1e-11, rtol=1e-11)

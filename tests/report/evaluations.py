@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from lexical_sae.evaluation.results import EvaluationResults
+
 
 def interval(mean: float | None = 0.5) -> dict[str, Any]:
     ends = {"low": None, "high": None} if mean is None else {"low": mean - 0.05, "high": mean + 0.05}
@@ -21,17 +23,25 @@ def eraser_scores() -> dict[str, Any]:
     return {"comprehensiveness": interval(), "sufficiency": interval()}
 
 
+def erasure(mean: float) -> dict[str, Any]:
+    parts = ("comprehensiveness", "sufficiency", "flips", "advantage")
+    return {**{part: interval(mean) for part in parts}, "between_seeds": None, "budgets": []}
+
+
 def compared(name: str) -> dict[str, Any]:
-    """What the page tells of attribution methods; `faithfulness.json` has pages of its own for the rest."""
+    """A comparison of attribution methods; of it an evaluation's page shows the most important figures."""
+    methods = ("direct", "input_lime")
+    ranks = ("error", "spearman", "kendall", "top_word")
     return {
-        **{"texts": 10, "texts_without_words": 1, "seeds": 1, "explainers": {"direct": {}, "input_lime": {}}},
-        **{"left_out": [name], "prediction_milliseconds": {"mean": 5.0}},
-        "removal": {"direct": {"spearman": interval(0.9), "erasure": eraser_scores()}},
-        "deletion": {method: {"erasure": {"comprehensiveness": interval(0.3)}} for method in ("direct", "input_lime")},
-        "cost": {method: {"milliseconds": {"mean": 1.5}} for method in ("direct", "input_lime")},
+        **{"texts": 10, "texts_without_words": 1, "labels": [name], "seed": 3, "seeds": 1, "seconds": 1.5},
+        **{"explainers": {method: {"about": name, "is_drawn": False} for method in methods}},
+        **{"left_out": [name], "prediction_milliseconds": interval(5.0), "rationales": {}, "schema_version": 1},
+        "removal": {"direct": {**{rank: interval(0.9) for rank in ranks}, "erasure": erasure(0.5)}},
+        "deletion": {method: {"erasure": erasure(0.3)} for method in methods},
+        "cost": {method: {"milliseconds": interval(1.5), "megabytes": interval(None)} for method in methods},
         "checks": {
             **{"leave_one_out_is_first": True, "random_is_last": True},
-            "direct_minus_gradient_times_strength": 2e-8,
+            "direct_minus_gradient_times_activation": 2e-8,
         },
     }
 
@@ -119,6 +129,7 @@ def evaluation(name: str = "ordinary") -> dict[str, Any]:
         "probes": {
             **{"texts": 240, "loss": 0.3, "base_loss": 0.69},
             "classes": [{"label": name, "word": name, "loss": 0.31, "base_loss": 0.68}],
+            "gain": interval(0.38),
         },
         "downstream": {
             **{key: interval() for key in ("loss", "ungated_loss", "delta", "kl", "ungated_words")},
@@ -129,3 +140,8 @@ def evaluation(name: str = "ordinary") -> dict[str, Any]:
             **{"texts": 100, "layers": [{"layer": 1, "contribution": interval(), "flips": interval()}]},
         },
     }
+
+
+def results(name: str = "ordinary") -> EvaluationResults:
+    """The same as its reader gives it."""
+    return EvaluationResults.from_dict(evaluation(name))

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from splade.explanation import Cause, SpanContribution, WordContribution
-from splade.report.shown_explanation import ShownExplanation
+from lexical_sae.explanation import Cause, SpanContribution, WordContribution
+from lexical_sae.report.explanation.shown import ShownExplanation
 
 NASTY = [
     "<script>alert(1)</script>",
@@ -24,8 +24,8 @@ CONTROLS = {"\x00", "\x1b", "\udc80", "\x85"}
 def word(i: int, name: str | None = None, **changes) -> WordContribution:
     """Word i speaks for the target if even, against it if odd; earlier words are stronger."""
     said = (-1) ** i * (10.0 - i)
-    fields = {"start": 2, "end": 6, "is_expansion": True, "without": said - 0.5, "region_changed": i == 0}
-    fields = {**fields, "label_without": "positive", **changes}
+    fields = {"start": 2, "end": 6, "is_expansion": True, "if_removed": 0.5 - said, "region_changed": i == 0}
+    fields = {**fields, "label_if_removed": "positive", **changes}
     return WordContribution(name or f"word{i}", "word", 1.0, said, **fields)
 
 
@@ -55,7 +55,7 @@ def explanation(**changes) -> ShownExplanation:
 def named_explanation(name: str) -> ShownExplanation:
     """An explanation in which `name` stands wherever a string from outside can stand."""
     spans = (SpanContribution(name, 0, len(name), 1.0),)
-    words = (word(0, name, label_without=name, start=0, end=len(name)),)
+    words = (word(0, name, label_if_removed=name, start=0, end=len(name)),)
     return explanation(text=name, label="x" + name, target=name, words=words, spans=spans, not_explained=(name,))
 
 
@@ -66,7 +66,7 @@ def literal_explanation(cause: str = "not") -> ShownExplanation:
     said = {"bad": (0.75, -1.5), "great": (2.0, 1.0), "fun": (0.25, 0.5), "plot": (-0.5, -0.5)}
     causes = {"bad": Cause(cause, 0, len(cause), 1.0)}
     words = tuple(
-        word(0, name, start=at[name], end=at[name] + len(name), is_expansion=False, without=contribution)
+        word(0, name, start=at[name], end=at[name] + len(name), is_expansion=False, if_removed=-contribution)
         for name, (contribution, _) in said.items()
     )
     words = tuple(

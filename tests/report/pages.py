@@ -1,17 +1,16 @@
 """Pages to look at, with something in every section."""
 
-from splade.evaluation.table_words import TableWord
-from splade.report.evaluation_page import evaluation_part
-from splade.report.page import Example, Figures, Lead, Page, Study
-from splade.report.picture import Picture
-from splade.report.svg import Axis, Series, line_chart
-from tests.report.evaluations import evaluation
+from lexical_sae.evaluation.corpus.table_words import TableWord
+from lexical_sae.evaluation.views.page import evaluation_part
+from lexical_sae.report.charts.svg import Axis, Picture, Series, line_chart
+from lexical_sae.report.page import Example, Figures, Lead, Page, Study
+from tests.report.evaluations import results
 from tests.report.explanations import explanation, literal_explanation, named_explanation
 
 
 def lexicon_word(name: str, contribution: float, **changes) -> dict:
     interval = {"low": contribution - 0.1, "high": contribution + 0.1}
-    figures = {"frequency": 0.25, "count": 9, "strength": 1.0, "is_rare": False, "dimension": 3}
+    figures = {"frequency": 0.25, "count": 9, "activation": 1.0, "is_rare": False, "dimension": 3}
     return {"name": name, "contribution": contribution, **interval, **figures, **changes}
 
 
@@ -31,7 +30,7 @@ def full_page(name: str = "ordinary") -> Page:
         ),
         headline=Figures(name, [(name, name, name)]),
         figures=[Figures(name, [(name, name, name)])],
-        evaluation=evaluation_part(evaluation(name)),
+        evaluation=evaluation_part(results(name)),
         curves=[Picture(name, chart, name)],
         lexicon={"texts": 7, "classes": [{"label": name, "texts": 7, **sides}]},
         examples=[Example(named_explanation(name), name), Example(explanation(), "positive")],

@@ -2,11 +2,10 @@
 
 from typing import Any
 
-from splade.data.tagged_sentence import TaggedSentence
-from splade.report.page import Figures
-from splade.report.picture import Picture
-from splade.report.svg import Axis, Series, line_chart
-from splade.report.tagging_html import RunParts, ShownSentence, tagging_page
+from lexical_sae.data.tagged_sentence import TaggedSentence
+from lexical_sae.report.charts.svg import Axis, Picture, Series, line_chart
+from lexical_sae.report.explanation.tagged_page import RunParts, ShownSentence, tagging_page
+from lexical_sae.report.page import Figures
 from tests.report.explanations import named_explanation
 
 COUNTS = {"precision": 1.0, "recall": 0.5, "f1": 2 / 3, "gold": 2, "predicted": 1, "correct": 1}

@@ -2,9 +2,9 @@
 
 import pytest
 
-from splade.explanation import ABSTAIN, InputWarning
-from splade.report.explained_text import explained_text
-from splade.report.html_templates import templates
+from lexical_sae.explanation import ABSTAIN, InputWarning
+from lexical_sae.report.explanation.html import explained_text
+from lexical_sae.report.html_templates import templates
 from tests.report.explanations import explanation
 
 WARNING = InputWarning("unlike_training", "Unlike the training texts: <b>possibly</b> off topic.")

@@ -1,10 +1,9 @@
 import pytest
 
-from splade.report.constraint import constraint_rows
-from splade.report.page import Figures, Page, page_html
-from splade.report.terminal import figures_table, mean_figures, score_figures
+from lexical_sae.report.page import Figures, Page, page_html
+from lexical_sae.report.terminal import constraint_rows, figures_table, mean_figures, score_figures
+from tests.commands.runs import INTERVAL, TEST
 from tests.report.test_terminal import rendered
-from tests.scripts.runs import INTERVAL, TEST
 
 
 def results(ce, tau, *, is_feasible, **others):

@@ -3,7 +3,7 @@
 import runpy
 from pathlib import Path
 
-from splade.report.tables import FigureTable
+from lexical_sae.report.tables import FigureTable
 from tests.report.evaluations import evaluation
 
 TOOL = runpy.run_path(str(Path(__file__).parents[2] / "tools" / "evaluation_table.py"))

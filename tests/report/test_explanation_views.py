@@ -6,10 +6,11 @@ from html.parser import HTMLParser
 
 import pytest
 
-from splade.report.explanation_html import explanation_html
-from splade.report.explanation_steps import listing
-from splade.report.limits import limits
-from splade.report.waterfall import NAMES, WIDTH, waterfall
+from lexical_sae.report.charts.waterfall import NAMES, WIDTH, waterfall
+from lexical_sae.report.explanation.html import explanation_html
+from lexical_sae.report.explanation.limits import limits
+from lexical_sae.report.explanation.shown import ShownExplanations
+from lexical_sae.report.explanation.steps import listing
 from tests.report.explanations import CONTROLS, HIDDEN, NASTY, explanation, literal_explanation, named_explanation, word
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -61,9 +62,9 @@ def test_html_tells_words_effects_sum_and_limits():
         "positive 93%",
         "word0 +10.00 text -9.50 word1",
         "word1 -9.00 text +9.50",
-        "what each word adds to the logit here",
+        "the contribution of each word to the logit",
         "3 other words for +12.00",
-        "bias at this input +0.25",
+        "bias (this input) +0.25",
         "sum +5.25",
         "a limit",
     ):
@@ -110,7 +111,7 @@ def test_all_bars_lie_inside_the_picture_even_below_zero():
 def test_an_explanation_shows_itself():
     why = explanation()
     assert why._repr_html_() == explanation_html(why)
-    assert why.plot()._repr_svg_() == why.plot() == waterfall(why)
+    assert why.svg()._repr_svg_() == why.svg() == waterfall(why)
     printed = str(why)
     assert "word0" in printed
     assert "\x1b" not in printed
@@ -120,7 +121,7 @@ def test_a_frame_has_a_row_for_each_word():
     frame = explanation().to_frame()
     assert list(frame["word"]) == [f"word{i}" for i in range(10)]
     assert list(frame["contribution"])[:2] == [10.0, -9.0]
-    assert {"strength", "start", "end", "is_expansion", "without", "region_changed"} <= set(frame.columns)
+    assert {"activation", "start", "end", "is_expansion", "if_removed", "region_changed"} <= set(frame.columns)
     assert list(explanation(words=()).to_frame().columns) == list(frame.columns)
 
 
@@ -140,20 +141,20 @@ def test_a_frame_without_pandas_names_the_extra(monkeypatch):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({}, ["+0.25, 0% of all", "+3.00 was read from the text as a whole", "1 of 10 single", "up to 0.50"]),
+        ({}, ["+0.25, 0% of all", "+3.00 comes from the text as a whole", "1 of 10 single", "up to 0.50"]),
         ({"tokens_cut": 12}, ["12 tokens at the end were not read"]),
         ({"method": "path"}, ["the decision on the empty text", "1 of 10 single removals"]),
         (
             {"method": "path", "words": (word(0, region_changed=False),)},
-            ["0 of 1 single removals", "up to 0.50, and clearly (over a tenth) for none"],
+            ["0 of 1 single removals", "up to 0.50, and by more than 10 % for none"],
         ),
         (
-            {"words": (word(0), word(1, without=-4.0))},
-            ["1 of 2 single", "up to 5.00, and clearly (over a tenth) for 1 (*)"],
+            {"words": (word(0), word(1, if_removed=4.0))},
+            ["1 of 2 single", "up to 5.00, and by more than 10 % for 1 (*)"],
         ),
         ({"method": "leave_one_out"}, ["do not add up to the decision: +0.25"]),
         ({"words": (word(0, region_changed=False),)}, ["No single removal switches a hidden unit", "+0.25, 2%"]),
-        ({"words": (word(0, without=None, region_changed=None),)}, ["was not asked for"]),
+        ({"words": (word(0, if_removed=None, region_changed=None),)}, ["was not computed"]),
     ],
     ids=["default", "cut", "path", "path without switches", "marked", "removal", "same", "unasked"],
 )
@@ -170,7 +171,7 @@ def test_limits_claim_nothing_that_was_not_found():
 
 def test_words_that_can_open_nothing_are_named_once_and_not_all():
     told = limits(explanation(), ["mawkish", "treacly", "mawkish"])[0]
-    assert 'cuts up "mawkish", "treacly", and the model was given no name' in told
+    assert 'cuts up "mawkish", "treacly", and the model has no feature' in told
     many = limits(explanation(), [f"w{i}" for i in range(7)])[0]
     assert '"w4" and 2 more, and' in many
     assert "w5" not in many
@@ -186,11 +187,11 @@ def test_pieces_alone_are_a_row_and_not_the_bias_alone():
         assert "3 pieces and symbols" in str(shown)
         assert "no word is active" not in str(shown)
         assert "3 pieces and symbols" in shown._repr_html_()
-        assert bars(shown.plot()) == bars(shown.listed().plot())
+        assert bars(shown.svg()) == bars(shown.listed().svg())
     assert listing(explanation(words=()), 8).is_bias_alone
     named = listing(replace(why, all_tokens=True), 8)
     assert named.words == pieces
-    assert [row.name for row in named.rest] == ["bias at this input"]
+    assert [row.name for row in named.rest] == ["bias (this input)"]
 
 
 def test_a_cell_of_literal_words_shows_shifts_and_causes():
@@ -199,7 +200,7 @@ def test_a_cell_of_literal_words_shows_shifts_and_causes():
     assert struck == [("bad", "(↺ because of “not”)")]
     for told in ("default", "context", "+2.25 reversed by “not”", "+1.00 stronger", "-0.25 weaker"):
         assert told in cell
-    assert not any(told in cell for told in ("without it", "read from"))
+    assert not any(told in cell for told in ("if removed", "activated by"))
 
 
 @pytest.mark.parametrize("nasty", NASTY, ids=range(len(NASTY)))
@@ -208,3 +209,22 @@ def test_a_cause_from_outside_stays_text_in_a_cell(nasty):
     assert made.tags <= plain.tags
     assert made.attributes <= plain.attributes
     assert f"(↺ because of “{nasty}”)" in made.texts
+
+
+def test_a_list_of_explanations_is_shown_as_html_in_a_notebook():
+    some = ShownExplanations([explanation(), explanation()])
+    assert some._repr_html_().count("<table") == 2
+    many = ShownExplanations([explanation()] * 23)
+    assert many._repr_html_().count("<table") == 20
+    assert "and 3 more" in many._repr_html_()
+    assert some == [explanation(), explanation()]
+    assert str(some).count("contribution") == 2
+
+
+def test_the_runner_up_is_shown_only_where_there_are_many_labels():
+    five = (("sports", 0.22), ("world", 0.61), ("business", 0.1), ("science", 0.04), ("health", 0.03))
+    many = explanation(label="world", target="world", probability=0.61, probabilities=five)
+    assert many.confidence == "61%, then sports 22%"
+    assert many.runner_up == ("sports", 0.22)
+    assert "then sports 22%" in many._repr_html_()
+    assert "then" not in explanation(probabilities=five[:4]).confidence

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from splade.report.explained_text import TINTS, tint
-from splade.report.page import Example, Figures, Lead, Page, _Reach, page_html
+from lexical_sae.report.explanation.html import TINTS, tint
+from lexical_sae.report.page import Example, Figures, Lead, Page, _Reach, page_html
 from tests.report.explanations import CONTROLS, HIDDEN, NASTY, explanation, literal_explanation, word
 from tests.report.pages import full_page, lexicon_word
 
@@ -143,7 +143,7 @@ def test_a_text_is_shown_with_a_waterfall_that_ends_at_the_decision():
 
 
 def test_removals_are_told_exactly_with_marks_and_changed_decisions():
-    words = (word(0, without=5.0), word(1, label_without="negative"))
+    words = (word(0, if_removed=-5.0), word(1, label_if_removed="negative"))
     told = Read(page_html(Page("t", examples=[Example(explanation(words=words))]))).told
     assert "word0 text +10.00 -5.00* stays word1 text -9.00 +9.50 negative" in told
     assert "The removal of one word alone changes the decision: word1." in told
@@ -160,14 +160,14 @@ def test_the_table_of_a_text_sums_to_the_decision():
     why = explanation(words=tuple(word(i) for i in range(15)))
     told = Read(page_html(Page("t", examples=[Example(why)]))).told
     assert "word11 text +1.00 " in told
-    assert f"for +3.00 2 other words against -6.00 bias at this input +0.25 decision {why.explained:+.2f}" in told
+    assert f"for +3.00 2 other words against -6.00 bias (this input) +0.25 decision {why.explained:+.2f}" in told
 
 
 def test_what_was_not_asked_for_is_not_shown():
-    bare = word(0, start=None, end=None, is_expansion=None, without=None, region_changed=None, label_without=None)
+    bare = word(0, start=None, end=None, is_expansion=None, if_removed=None, region_changed=None, label_if_removed=None)
     told = Read(page_html(Page("t", examples=[Example(explanation(words=(bare,), spans=None))]))).told
-    assert "read from" not in told
-    assert "without it" not in told.replace("“Without it”", "")
+    assert "activated by" not in told
+    assert "if removed" not in told.replace("“Without it”", "")
     assert "decision changes" not in told
 
 
@@ -198,7 +198,7 @@ def test_words_of_a_class_are_shown_with_intervals():
     assert told.count("3 pieces and symbols that are no words: -0.125 together") == 1
     assert "warm (rare) +0.500 +0.400 to +0.600 25.0%" in told
     assert "dull +0.200 – 25.0%" in told
-    assert "speak against it no word" in told
+    assert "contributes against it no word" in told
 
 
 @given(st.lists(st.tuples(st.floats(0, 1e6), st.floats(0, 1e6)), max_size=5), st.sampled_from([1, -1]))
@@ -236,8 +236,8 @@ def test_a_literal_text_shows_defaults_shifts_and_no_removals():
     told = Read(page).told
     for part in ("contribution default context", "+0.75 -1.50 +2.25 reversed by “not”"):
         assert part in told
-    assert "Without it" not in told
+    assert "If removed" not in told
     assert "What is not explained" not in told
     other = Read(page_html(Page("x", examples=[Example(explanation())]))).told
-    assert "Without it" in other
+    assert "If removed" in other
     assert "Default" not in other

@@ -8,8 +8,8 @@ import subprocess
 
 import pytest
 
-from splade.report.explanation_html import explanation_html
-from splade.report.page import page_html
+from lexical_sae.report.explanation.html import explanation_html
+from lexical_sae.report.page import page_html
 from tests.report.explanations import NASTY, named_explanation
 from tests.report.pages import full_page
 from tests.report.tagging_pages import full_tagging_page

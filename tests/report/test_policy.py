@@ -4,12 +4,12 @@ from html.parser import HTMLParser
 
 import pytest
 
-from splade.report.page import page_html
-from splade.report.surgery_study import study_html
-from splade.report.tables import tables_html
+from lexical_sae.report.page import page_html
+from lexical_sae.report.studies.concept_removal import study_html
+from lexical_sae.report.tables import tables_html
 from tests.report.pages import full_page
+from tests.report.studies.test_concept_removal import RESULTS
 from tests.report.tagging_pages import full_tagging_page
-from tests.report.test_surgery_study import RESULTS
 from tests.report.test_tables import PAGE
 
 PAGES = {

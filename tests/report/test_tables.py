@@ -4,8 +4,8 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from splade.report.interval_text import number_text, share_text
-from splade.report.tables import FigureTable, TablesPage, tables_html, tables_view
+from lexical_sae.report.interval_text import number_text, share_text
+from lexical_sae.report.tables import FigureTable, TablesPage, tables_html, tables_view
 
 HOSTILE = ["<script>alert(1)</script>", "[bold]x[/bold]", "{{7*7}}", "\x1b[31m"]
 PAGE = TablesPage(

@@ -2,9 +2,10 @@ import io
 
 from rich.console import Console
 
-from splade.progress import Step
-from splade.report.progress import ProgressBars
-from splade.report.terminal import figures_table, shown
+from lexical_sae.report.printable import shown
+from lexical_sae.report.progress import ProgressBars
+from lexical_sae.report.terminal import figures_table
+from lexical_sae.utils.progress import Step
 
 
 def rendered(thing, width=80) -> str:

@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from splade.training.flatten import pack
+from lexical_sae.training.checkpoint import pack
 
 
 def same(left: Any, right: Any) -> bool:

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from splade.training.batch_size import (
+from lexical_sae.training.batch_size import (
     PEAK_FACTOR,
     MicroBatches,
     automatic_size,
@@ -58,9 +58,9 @@ def test_the_automatic_size_follows_what_a_step_takes(monkeypatch):
         weight.grad = None
 
     # 12 kB a text with the factor: input and output of the product.
-    monkeypatch.setattr("splade.training.batch_size.available_memory", lambda _: 1_000_000)
+    monkeypatch.setattr("lexical_sae.training.batch_size.available_memory", lambda _: 1_000_000)
     assert automatic_size(256, step, CPU) == 32
-    monkeypatch.setattr("splade.training.batch_size.available_memory", lambda _: None)
+    monkeypatch.setattr("lexical_sae.training.batch_size.available_memory", lambda _: None)
     assert automatic_size(256, step, CPU) == 256
 
 
@@ -193,7 +193,7 @@ def test_out_of_memory_is_recognised_on_every_device(error, expected):
     assert is_out_of_memory(error) == expected
 
 
-def test_the_allocator_of_the_cpu_says_it_so():
+def test_the_message_of_the_cpu_allocator_is_recognized():
     with pytest.raises(RuntimeError) as caught:
         torch.empty(2**60, dtype=torch.uint8)
     assert is_out_of_memory(caught.value)

@@ -6,15 +6,14 @@ import numpy as np
 import pytest
 import torch
 
-from splade.data import TaggedSplit
-from splade.data.batches import tokenise
-from splade.models.layers.neighbourhood import Neighbourhood
-from splade.models.lexical_sae import CLASSIFY, TAG, LexicalSAE
-from splade.recipes import recipe_by_name
-from splade.training.checkpoint import load_checkpoint, save_checkpoint
-from splade.training.loop import Callbacks, Interrupted, Trainer
-from splade.training.tagging import positions
-from splade.training.tasks import BothTasks, Documents
+from lexical_sae.data import TaggedSplit
+from lexical_sae.data.batches import tokenize
+from lexical_sae.models.layers.neighbourhood import Neighbourhood
+from lexical_sae.models.lexical_sae import CLASSIFY, TAG, LexicalSAE
+from lexical_sae.recipes import recipe_by_name
+from lexical_sae.training.checkpoint import load_checkpoint, save_checkpoint
+from lexical_sae.training.loop import Callbacks, Interrupted, Trainer
+from lexical_sae.training.tasks import BothTasks, Documents, positions
 from tests import tiny
 
 NAMES = ("O", "B-LOC", "I-LOC", "B-ANIMAL", "I-ANIMAL")
@@ -34,7 +33,7 @@ def both_tasks(model, rows=None, documents=None) -> BothTasks:
     split, labels = sentences()
     rows = range(len(split)) if rows is None else rows
     of = rows if documents is None else documents
-    texts = tokenise(model.tokenizer, [" ".join(split.tokens[i]) for i in of], 16)
+    texts = tokenize(model.tokenizer, [" ".join(split.tokens[i]) for i in of], 16)
     tagged, _ = positions(model.tokenizer, split.take(rows), NAMES, 16)
     return BothTasks(Documents(texts, torch.tensor([NAMES.index(labels[i]) for i in of], dtype=torch.long)), tagged)
 

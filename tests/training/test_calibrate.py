@@ -1,11 +1,11 @@
 import pytest
 import torch
 
-from splade.data import TaggedSplit
-from splade.data.batches import tokenise
-from splade.models.config import ModelConfig
-from splade.training.calibrate import open_about, open_about_each
-from splade.training.tagging import positions
+from lexical_sae.data import TaggedSplit
+from lexical_sae.data.batches import tokenize
+from lexical_sae.models.config import ModelConfig
+from lexical_sae.training.calibrate import open_about, open_about_each
+from lexical_sae.training.tasks import positions
 from tests import tiny
 from tests.tiny import BAD, GOOD
 
@@ -22,7 +22,7 @@ def anchored_model(**others):
 @pytest.mark.parametrize("others", [{}, {"pool": "attention"}, {"topk_per_position": 40}], ids=str)
 def test_calibration_opens_the_wanted_number_of_words(wanted, others):
     model = anchored_model(**others)
-    texts = tokenise(model.tokenizer, TEXTS, 16)
+    texts = tokenize(model.tokenizer, TEXTS, 16)
     batches = [texts.batch(list(range(len(texts))))]
     open_about(model, batches, wanted)
     with torch.no_grad():

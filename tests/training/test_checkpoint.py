@@ -16,11 +16,19 @@ from hypothesis import strategies as st
 from safetensors.torch import save_file
 from torch import nn
 
-from splade.training import checkpoint
-from splade.training.checkpoint import STATE, TENSORS, has_checkpoint, load_checkpoint, save_checkpoint
-from splade.training.flatten import pack, storable, unpack
-from splade.training.optim import AdamWEMA, ParameterGroup, ScheduleFree
-from splade.training.random_state import random_state, restore_random_state
+from lexical_sae.training import checkpoint
+from lexical_sae.training.checkpoint import (
+    STATE,
+    TENSORS,
+    has_checkpoint,
+    load_checkpoint,
+    pack,
+    save_checkpoint,
+    storable,
+    unpack,
+)
+from lexical_sae.training.optim import AdamWEMA, ParameterGroup, ScheduleFree
+from lexical_sae.training.random_state import random_state, restore_random_state
 from tests.training.bitwise import same
 
 KEYS = st.one_of(st.integers(), st.text(max_size=5), st.booleans(), st.none(), st.tuples(st.integers(), st.text()))
@@ -187,7 +195,7 @@ def test_what_a_killed_save_left_behind_is_cleared_and_strangers_stay(tmp_path):
 KILLED = """
     import os, random, signal, sys, time
     import torch
-    from splade.training.checkpoint import has_checkpoint, load_checkpoint, save_checkpoint
+    from lexical_sae.training.checkpoint import has_checkpoint, load_checkpoint, save_checkpoint
 
     torch.set_num_threads(1)
     folder, chance = sys.argv[1], random.Random(int(sys.argv[2]))
@@ -202,22 +210,22 @@ KILLED = """
                 save_checkpoint(folder, {"step": step, "w": weights, "copy": [step, {step: 1.5}]})
                 os.write(writer, step.to_bytes(4, "big"))
         os.close(writer)
-        told = step
+        reported = step
         for _ in range(chance.randrange(4)):
-            told = int.from_bytes(os.read(reader, 4), "big")
+            reported = int.from_bytes(os.read(reader, 4), "big")
         time.sleep(chance.uniform(0, 0.03))
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         while message := os.read(reader, 4):
-            told = int.from_bytes(message, "big")
+            reported = int.from_bytes(message, "big")
         os.close(reader)
         if not has_checkpoint(folder):
-            assert told == 0
+            assert reported == 0
             continue
         loaded = load_checkpoint(folder)
         state = loaded.state
         assert loaded.warning is None, loaded.warning
-        assert state["step"] >= told, (state["step"], told)
+        assert state["step"] >= reported, (state["step"], reported)
         assert loaded.generation >= generation
         assert state["copy"] == [state["step"], {state["step"]: 1.5}]
         assert torch.equal(state["w"], torch.full((50_000,), float(state["step"])))
@@ -236,7 +244,7 @@ def test_kill_9_at_any_moment_leaves_the_last_saved_generation_whole(tmp_path):
 LIMITED = """
     import errno, resource, sys
     import torch
-    from splade.training.checkpoint import load_checkpoint, save_checkpoint
+    from lexical_sae.training.checkpoint import load_checkpoint, save_checkpoint
 
     folder = sys.argv[1]
     save_checkpoint(folder, {"step": 1})
@@ -272,15 +280,15 @@ class Training:
             ParameterGroup("encoder", list(self.model[0].parameters()), 1e-2),
             ParameterGroup("head", list(self.model[3].parameters()), 3e-2),
         ]
-        self.optimiser = config.build(groups, 40)
+        self.optimizer = config.build(groups, 40)
         self.done = 0
 
     def run(self, steps: int) -> None:
         for _ in range(steps):
             rows = self.rows[self.order.permutation(64)[:8]]
-            self.optimiser.zero_grad()
+            self.optimizer.zero_grad()
             (self.model(rows).sum(-1) - rows.sum(-1) + 0.01 * torch.randn(8)).square().mean().backward()
-            self.optimiser.step()
+            self.optimizer.step()
             self.done += 1
 
     def state(self):
@@ -288,14 +296,14 @@ class Training:
         random.seed(0)
         return {
             "model": self.model.state_dict(),
-            "optimiser": self.optimiser.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
             "chance": random_state({"order": self.order}),
             "position": {"step": self.done},
         }
 
     def restore(self, state) -> None:
         self.model.load_state_dict(state["model"])
-        self.optimiser.load_state_dict(state["optimiser"])
+        self.optimizer.load_state_dict(state["optimizer"])
         restore_random_state(state["chance"], {"order": self.order})
         self.done = state["position"]["step"]
 
@@ -310,7 +318,7 @@ def test_a_resumed_training_ends_with_bitwise_the_same_weights(tmp_path, config,
     whole = Training(config)
     whole.run(40)
     expected = whole.state()
-    with whole.optimiser.averaged_weights():
+    with whole.optimizer.averaged_weights():
         averaged = [p.detach().clone() for p in whole.model.parameters()]
     save_checkpoint(tmp_path, Training(config).state())
     for steps in cuts:
@@ -320,7 +328,7 @@ def test_a_resumed_training_ends_with_bitwise_the_same_weights(tmp_path, config,
         resumed.run(steps)
         save_checkpoint(tmp_path, resumed.state())
     assert same(resumed.state(), expected)
-    with resumed.optimiser.averaged_weights():
+    with resumed.optimizer.averaged_weights():
         assert same(list(resumed.model.parameters()), averaged)
 
 

@@ -5,15 +5,14 @@ import types
 import pytest
 import torch
 
-from splade.circuits.terms import FrequencyPenalty
-from splade.data import TaggedSplit
-from splade.data.batches import tokenise
-from splade.models.config import ModelConfig
-from splade.models.lexical_sae import TAG
-from splade.training.criterion import NOTHING, Criterion, PieceLoss, guessing_ce
-from splade.training.settings import TrainingConfig
-from splade.training.tagging import positions
-from splade.training.tasks import Documents
+from lexical_sae.circuits.terms import FrequencyPenalty
+from lexical_sae.data import TaggedSplit
+from lexical_sae.data.batches import tokenize
+from lexical_sae.models.config import ModelConfig
+from lexical_sae.models.lexical_sae import TAG
+from lexical_sae.training.criterion import NOTHING, Criterion, PieceLoss, guessing_ce
+from lexical_sae.training.settings import TrainingConfig
+from lexical_sae.training.tasks import Documents, positions
 from tests import tiny
 from tests.circuits import views
 from tests.tiny import BAD, GOOD
@@ -22,7 +21,7 @@ GATES = ("drelu", "gated_jumprelu", "jumprelu")
 
 
 def documents(model):
-    return Documents(tokenise(model.tokenizer, GOOD + BAD, 16), torch.tensor([0] * 4 + [2] * 4))
+    return Documents(tokenize(model.tokenizer, GOOD + BAD, 16), torch.tensor([0] * 4 + [2] * 4))
 
 
 def criterion(model, **settings):

@@ -3,12 +3,12 @@
 import pytest
 import torch
 
-from splade.circuits.terms import FrequencyPenalty
-from splade.data.batches import tokenise
-from splade.recipes import recipe_by_name
-from splade.training.calibrate import proposed_words
-from splade.training.loop import Trainer
-from splade.training.tasks import Documents
+from lexical_sae.circuits.terms import FrequencyPenalty
+from lexical_sae.data.batches import tokenize
+from lexical_sae.recipes import recipe_by_name
+from lexical_sae.training.calibrate import proposed_words
+from lexical_sae.training.loop import Trainer
+from lexical_sae.training.tasks import Documents
 from tests import tiny
 from tests.tiny import BAD, GOOD
 
@@ -39,7 +39,7 @@ def trainer(objective, epochs=30):
         "patience": epochs,
         "objective": objective,
     }
-    task = Documents(tokenise(model.tokenizer, TEXTS, 16), torch.tensor(LABELS))
+    task = Documents(tokenize(model.tokenizer, TEXTS, 16), torch.tensor(LABELS))
     return Trainer(model, task, task, recipe.training.model_copy(update=changes), seed=3)
 
 

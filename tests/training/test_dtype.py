@@ -6,12 +6,12 @@ import subprocess
 import pytest
 import torch
 
-from splade import precision
-from splade.config.load import parse_config
-from splade.data.batches import tokenise
-from splade.recipes import recipe_by_name
-from splade.training.loop import Trainer
-from splade.training.tasks import IGNORED, Documents, Positions
+from lexical_sae.config.load import parse_config
+from lexical_sae.data.batches import tokenize
+from lexical_sae.recipes import recipe_by_name
+from lexical_sae.training.loop import Trainer
+from lexical_sae.training.tasks import IGNORED, Documents, Positions
+from lexical_sae.utils import precision
 from tests import tiny
 from tests.tiny import BAD, GOOD
 
@@ -19,7 +19,7 @@ from tests.tiny import BAD, GOOD
 def trainer(*, tags=False, **changes):
     recipe = recipe_by_name("cajt")
     model = tiny.model(recipe.model)
-    texts = tokenise(model.tokenizer, GOOD + BAD, 16)
+    texts = tokenize(model.tokenizer, GOOD + BAD, 16)
     task = Documents(texts, torch.tensor([0] * 4 + [2] * 4))
     if tags:
         task = Positions(texts, [[IGNORED, *(i % 4 for i in row[1:])] for row in texts.ids])

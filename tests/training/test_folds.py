@@ -4,9 +4,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from splade.data.batches import TokenisedTexts, tokenise
-from splade.training.folds import FOLDS, FoldedDocuments, containing_texts, random_folds
-from splade.training.tasks import Documents
+from lexical_sae.data.batches import TokenizedTexts, tokenize
+from lexical_sae.training.folds import FOLDS, FoldedDocuments, containing_texts, random_folds
+from lexical_sae.training.tasks import Documents
 from tests import tiny
 
 CLS, SEP = 3, 4
@@ -19,7 +19,7 @@ def framed(texts):
 def in_folds(count=40, seed=0):
     generator = np.random.default_rng(seed)
     texts = framed(generator.integers(6, 40, generator.integers(1, 9)).tolist() for _ in range(count))
-    tokens = TokenisedTexts(tuple(texts), (0,) * count, pad_id=0)
+    tokens = TokenizedTexts(tuple(texts), (0,) * count, pad_id=0)
     return FoldedDocuments.of(Documents(tokens, torch.arange(count) % 3), seed)
 
 
@@ -30,7 +30,7 @@ def contains(longer, shorter):
 
 def test_a_text_goes_with_one_that_contains_it_as_written():
     texts = ["good film", "a good film", "a bad film", "film good", "good", "good film", "church"]
-    assert containing_texts(tokenise(tiny.wordpiece(), texts, 16).ids) == [1, 1, 2, 3, 1, 1, 6]
+    assert containing_texts(tokenize(tiny.wordpiece(), texts, 16).ids) == [1, 1, 2, 3, 1, 1, 6]
 
 
 def test_numbers_of_tokens_are_compared_whole():
@@ -69,7 +69,7 @@ def test_folds_of_many_texts_are_about_equal_and_follow_from_the_seed():
 
 
 def test_texts_that_cannot_be_parted_are_refused():
-    tokens = tokenise(tiny.wordpiece(), ["a good film", "good film"], 16)
+    tokens = tokenize(tiny.wordpiece(), ["a good film", "good film"], 16)
     with pytest.raises(ValueError, match="the 2 given cannot be parted; give at least two texts"):
         FoldedDocuments.of(Documents(tokens, torch.tensor([0, 1])), seed=0)
 

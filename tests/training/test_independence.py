@@ -3,11 +3,11 @@ from collections import Counter
 import pytest
 import torch
 
-from splade.models.layers.cut_words import NOBODY
-from splade.models.literal_reading import read_words
-from splade.training import independence
-from splade.training.independence import Independence, change_of_others
-from splade.training.tasks import ReadTokens
+from lexical_sae.models.layers.cut_words import NO_WORD
+from lexical_sae.models.literal_reading import read_words
+from lexical_sae.training import independence
+from lexical_sae.training.independence import Independence, change_of_others
+from lexical_sae.training.tasks import ReadTokens
 from tests.literal import TEXTS, batch_of, literal_model
 
 
@@ -39,7 +39,7 @@ def mean_change(model):
 
 def masking(monkeypatch, model, *words):
     """Leave nothing to chance: these words are masked."""
-    chosen = torch.tensor([NOBODY if word is None else dimension(model, word) for word in words])
+    chosen = torch.tensor([NO_WORD if word is None else dimension(model, word) for word in words])
     monkeypatch.setattr(independence, "_sampled_words", lambda *_: chosen)
 
 
@@ -95,12 +95,12 @@ def test_its_gradient_reaches_encoder_and_shifts():
 def test_descending_it_makes_words_independent():
     model = swayed_model()
     torch.manual_seed(0)
-    optimiser = torch.optim.SGD([model.context.layer.weight], lr=3e-2)
+    optimizer = torch.optim.SGD([model.context.layer.weight], lr=3e-2)
     before = mean_change(model)
     for _ in range(30):
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         change_of_others(model, *read(model, *TEXTS)).backward()
-        optimiser.step()
+        optimizer.step()
     assert mean_change(model) < 0.5 * before
 
 

@@ -18,10 +18,10 @@ from typing import NamedTuple
 import pytest
 import torch
 
-from splade.config.load import load_config
-from splade.fetch import sha256_of
-from splade.pipelines import run_experiment
-from splade.training.run_folder import write_json
+from lexical_sae.config.load import load_config
+from lexical_sae.runs import run_experiment
+from lexical_sae.utils.downloads import sha256_of
+from lexical_sae.utils.files import write_json
 from tests import tiny
 from tests.tiny import BAD, GOOD
 

@@ -3,17 +3,16 @@
 import pytest
 import torch
 
-from splade.circuits.objective import AnyTerm, Objective
-from splade.data import TaggedSplit
-from splade.data.batches import tokenise
-from splade.models.config import ModelConfig
-from splade.models.layers.activation import JumpReLUGate
-from splade.recipes import recipe_by_name
-from splade.training.calibrate import open_about_each
-from splade.training.criterion import Criterion
-from splade.training.tagging import positions
-from splade.training.tasks import Documents
-from splade.training.word_vectors import learn_together
+from lexical_sae.circuits.objective import AnyTerm, Objective
+from lexical_sae.data import TaggedSplit
+from lexical_sae.data.batches import tokenize
+from lexical_sae.models.config import ModelConfig
+from lexical_sae.models.layers.activation import JumpReLUGate
+from lexical_sae.recipes import recipe_by_name
+from lexical_sae.training.calibrate import open_about_each
+from lexical_sae.training.criterion import Criterion
+from lexical_sae.training.tasks import Documents, positions
+from lexical_sae.training.word_vectors import learn_together
 from tests import tiny
 from tests.tiny import BAD, GOOD
 
@@ -41,7 +40,7 @@ def prepared(kind, kernel="rectangle"):
     if kind.startswith("tags"):
         task, _ = positions(model.tokenizer, TAGGED, model.labels["tag"], 16, model.shapes)
     else:
-        texts = tokenise(model.tokenizer, GOOD + BAD, 16)
+        texts = tokenize(model.tokenizer, GOOD + BAD, 16)
         task = Documents(texts, torch.tensor([0] * len(GOOD) + [2] * len(BAD)))
     for part in model.modules():
         if isinstance(part, torch.nn.Dropout):
@@ -58,7 +57,7 @@ def step(kind, *, live_only, nothing_open=False):
     model, task = prepared(kind)
     if nothing_open:
         model.gate.close(torch.ones(len(model.dimensions), dtype=torch.bool))
-    settings = recipe_by_name("neighbours").training.model_copy(update={"objective": ASKED, "tutor": None})
+    settings = recipe_by_name("neighbours").training.model_copy(update={"objective": ASKED, "auxiliary": None})
     criterion = Criterion(model, task.head, settings, (2, 2, 4))
     found = []
     for rows in ([0, 5, 2], [1, 7, 4, 6]):

@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 import torch
 
-from splade.circuits.terms import FrequencyPenalty
-from splade.data.batches import tokenise
-from splade.models.config import ModelConfig
-from splade.models.layers.virtual_expander import VirtualExpander
-from splade.recipes import RECIPES, recipe_by_name
-from splade.training.checkpoint import load_checkpoint, save_checkpoint
-from splade.training.loop import Callbacks, Interrupted, StoppedBeforeSaving, Trainer
-from splade.training.optim import AdamWEMA
-from splade.training.settings import TrainingConfig
-from splade.training.stopping import EpochScores, Selection
-from splade.training.tasks import IGNORED, Documents, Positions
+from lexical_sae.circuits.terms import FrequencyPenalty
+from lexical_sae.data.batches import tokenize
+from lexical_sae.models.config import ModelConfig
+from lexical_sae.models.layers.virtual_expander import VirtualExpander
+from lexical_sae.recipes import RECIPES, recipe_by_name
+from lexical_sae.training.checkpoint import load_checkpoint, save_checkpoint
+from lexical_sae.training.loop import Callbacks, Interrupted, StoppedBeforeSaving, Trainer
+from lexical_sae.training.optim import AdamWEMA
+from lexical_sae.training.settings import TrainingConfig
+from lexical_sae.training.stopping import EpochScores, Selection
+from lexical_sae.training.tasks import IGNORED, Documents, Positions
 from tests import tiny
 from tests.tiny import BAD, GOOD, WORDS
 
@@ -36,7 +36,7 @@ def recipe_model(name):
 
 
 def documents(model, texts=TEXTS, labels=LABELS):
-    return Documents(tokenise(model.tokenizer, texts, 16), torch.tensor(labels, dtype=torch.long))
+    return Documents(tokenize(model.tokenizer, texts, 16), torch.tensor(labels, dtype=torch.long))
 
 
 def recipe_trainer(name, callbacks=None, model=None, **changes):
@@ -214,7 +214,7 @@ def test_a_seed_recipe_starts_with_about_twice_its_target_of_active_words(name):
 
 
 def test_a_run_that_begins_with_more_words_than_anyone_reads_says_so(monkeypatch, caplog):
-    monkeypatch.setattr("splade.training.loop.CROWDED", 1)
+    monkeypatch.setattr("lexical_sae.training.loop.CROWDED", 1)
     trainer = recipe_trainer("cis", max_epochs=2)
     trainer.run()
     (said,) = [record.getMessage() for record in caplog.records if "active at the first step" in record.getMessage()]
@@ -271,7 +271,7 @@ def test_validation_scores_the_averaged_weights_and_training_goes_on_with_its_ow
     assert_bitwise_equal(trainer.best_weights, scored[0])
 
 
-def test_multipliers_move_once_per_optimiser_step_whatever_the_pieces():
+def test_multipliers_move_once_per_optimizer_step_whatever_the_pieces():
     trainer = recipe_trainer("neighbours", batch_size=2, gradient_accumulation_steps=4, max_epochs=2)
     calls = []
     step = trainer.geco.step
@@ -339,7 +339,7 @@ def test_other_data_is_not_resumed_on(split, changed):
 
 def test_other_tags_and_other_shapes_are_other_data():
     model = tiny.model()
-    texts = tokenise(model.tokenizer, GOOD, 16)
+    texts = tokenize(model.tokenizer, GOOD, 16)
     tags = [[IGNORED, *(0 for _ in ids[1:-1]), IGNORED] for ids in texts.ids]
     shapes = [torch.zeros(1, len(ids), 3, dtype=torch.bool) for ids in texts.ids]
     other_shapes = [*shapes[:2], ~shapes[2], shapes[3]]
@@ -417,12 +417,12 @@ def test_accumulated_gradients_equal_those_of_the_whole_batch(name):
     terms = tuple(term for term in objective.terms if term.kind in PER_SAMPLE[name])
     assert len(terms) == 2
     for size in (8, 2, 1):
-        optimiser = AdamWEMA.Config(schedule="constant", warmup=0.0, ema=None)
+        optimizer = AdamWEMA.Config(schedule="constant", warmup=0.0, ema=None)
         trainer = recipe_trainer(
             name,
             batch_size=size,
             gradient_accumulation_steps=8 // size,
-            optimiser=optimiser,
+            optimizer=optimizer,
             objective=objective.model_copy(update={"terms": terms}),
             warmup_fraction=0.0,
             count=None,
@@ -432,7 +432,7 @@ def test_accumulated_gradients_equal_those_of_the_whole_batch(name):
         trainer.prepare()
         trainer.model.train()
         trainer.model.gate._watch = lambda _: None
-        trainer.micro.run(list(range(8)), lambda p, _, t=trainer: t._backward(p, 8), trainer.optimiser.zero_grad)
+        trainer.micro.run(list(range(8)), lambda p, _, t=trainer: t._backward(p, 8), trainer.optimizer.zero_grad)
         kept.append({name: p.grad.clone() for name, p in trainer.model.named_parameters() if p.grad is not None})
     for other in kept[1:]:
         for name, grad in kept[0].items():
@@ -507,7 +507,7 @@ def test_a_range_test_finds_a_rate_and_leaves_no_trace():
     before = weights(trainer.model)
     trainer.prepare()
     assert_bitwise_equal(weights(trainer.model), before)
-    assert 1e-6 <= trainer.optimiser.peak_rates[0] <= 1e-3
+    assert 1e-6 <= trainer.optimizer.peak_rates[0] <= 1e-3
 
 
 def test_a_range_test_that_is_interrupted_has_saved_nothing():
@@ -536,7 +536,7 @@ def test_nothing_to_learn_from_is_refused():
     model = tiny.model()
     with pytest.raises(ValueError, match="0 to learn from"):
         Trainer(model, documents(model, [], []), documents(model), TrainingConfig())
-    texts = tokenise(model.tokenizer, GOOD, 16)
+    texts = tokenize(model.tokenizer, GOOD, 16)
     tagged, untagged = (Positions(texts, [[tag] * len(ids) for ids in texts.ids]) for tag in (0, IGNORED))
     with pytest.raises(ValueError, match="got [1-9][0-9]* to learn from and 0 to validate on"):
         Trainer(model, tagged, untagged, TrainingConfig())
@@ -544,7 +544,7 @@ def test_nothing_to_learn_from_is_refused():
 
 def test_positions_are_learned_by_the_same_loop():
     model = tiny.model(ModelConfig.model_validate({"gate": "drelu"}))
-    texts = tokenise(model.tokenizer, TEXTS, 16)
+    texts = tokenize(model.tokenizer, TEXTS, 16)
     good = set(tiny.wordpiece().convert_tokens_to_ids(["good", "great", "wonderful"]))
     tags = [[IGNORED, *(int(i in good) for i in ids[1:-1]), IGNORED] for ids in texts.ids]
     task = Positions(texts, tags)
@@ -560,7 +560,7 @@ def test_pieces_of_tagged_texts_add_up_to_the_batch_and_may_be_empty():
     kept = []
     for size in (4, 1):
         model = tiny.model(ModelConfig.model_validate({"gate": "drelu"}))
-        texts = tokenise(model.tokenizer, GOOD, 16)
+        texts = tokenize(model.tokenizer, GOOD, 16)
         tags = [[IGNORED] * len(ids) for ids in texts.ids]
         tags[0][1:3], tags[1][1:5] = [0, 1], [1, 0, 1, 1]
         task = Positions(texts, tags)
@@ -571,7 +571,7 @@ def test_pieces_of_tagged_texts_add_up_to_the_batch_and_may_be_empty():
                 part.p = 0.0
         trainer.prepare()
         model.train()
-        trainer.micro.run(list(range(4)), lambda p, _, t=trainer: t._backward(p, 6), trainer.optimiser.zero_grad)
+        trainer.micro.run(list(range(4)), lambda p, _, t=trainer: t._backward(p, 6), trainer.optimizer.zero_grad)
         kept.append({name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None})
     for name, grad in kept[0].items():
         torch.testing.assert_close(kept[1][name], grad, atol=1e-6, rtol=0)
@@ -611,6 +611,24 @@ def test_a_run_that_asks_nothing_of_circuits_keeps_the_epoch_with_the_lowest_cro
         True,
         False,
     ]
+
+
+def test_context_is_kept_only_where_it_is_right_more_often_beyond_noise():
+    def epoch(number, ce, gain, error=0.02):
+        return EpochScores(number, ce, 0.7 + gain, 50.0, ce, True, True, gain=gain, gain_error=error)
+
+    table = epoch(0, 0.60, 0.0, 0.0)
+    # Cross-entropy falls, and the accuracy too, or it rises by what may be chance.
+    for passed_over in (epoch(1, 0.50, -0.05), epoch(1, 0.50, 0.02), epoch(1, 0.50, 0.0, 0.0)):
+        selection = Selection(patience=2)
+        assert [selection.take(scores) for scores in (table, passed_over)] == [True, False]
+    best = epoch(3, 0.65, 0.04)
+    selection = Selection(patience=2)
+    order = (table, epoch(1, 0.55, 0.03), epoch(2, 0.50, 0.01), best, epoch(4, 0.60, 0.035))
+    assert [selection.take(scores) for scores in order] == [True, True, False, True, False]
+    back = Selection(patience=2)
+    back.load_state_dict(selection.state_dict())
+    assert back.best == best
 
 
 def test_patience_ends_a_run_but_not_in_the_warm_up():

@@ -8,16 +8,24 @@ import torch
 from pydantic import TypeAdapter, ValidationError
 from torch import nn
 
-from splade.training.lr_range import FEWEST, LARGEST, SMALLEST, Reading, lr_range_test, rate_after_fall, rate_with_words
-from splade.training.optim import (
+from lexical_sae.training.lr_range import (
+    FEWEST,
+    LARGEST,
+    SMALLEST,
+    Reading,
+    lr_range_test,
+    rate_after_fall,
+    rate_with_words,
+)
+from lexical_sae.training.optim import (
     AdamWEMA,
-    OptimiserConfig,
+    OptimizerConfig,
     ParameterGroup,
     ScheduleFree,
     centralise_gradients,
     schedule_factor,
 )
-from splade.training.random_state import chance_as_found
+from lexical_sae.training.random_state import chance_as_found
 from tests.training.bitwise import same
 
 CONFIGS = [AdamWEMA.Config(), AdamWEMA.Config(ema=None, schedule="linear"), ScheduleFree.Config()]
@@ -36,11 +44,11 @@ def groups_of(model: nn.Module, lr: float = 0.01) -> list[ParameterGroup]:
     ]
 
 
-def train(model, optimiser, steps):
+def train(model, optimizer, steps):
     for _ in range(steps):
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         (model(torch.randn(4, 3)) - TARGET).square().mean().backward()
-        optimiser.step()
+        optimizer.step()
 
 
 def weights(model):
@@ -52,17 +60,17 @@ def equal(left, right):
 
 
 @pytest.mark.parametrize("config", CONFIGS, ids=repr)
-def test_every_optimiser_lowers_the_loss_of_the_weights_it_scores(config):
+def test_every_optimizer_lowers_the_loss_of_the_weights_it_scores(config):
     model = network()
-    optimiser = config.build(groups_of(model), 300)
+    optimizer = config.build(groups_of(model), 300)
     x = torch.randn(64, 3)
 
     def scored():
-        with optimiser.averaged_weights(), torch.no_grad():
+        with optimizer.averaged_weights(), torch.no_grad():
             return (model.eval()(x) - TARGET).square().mean().item()
 
     before = scored()
-    train(model.train(), optimiser, 300)
+    train(model.train(), optimizer, 300)
     assert scored() < before / 5
 
 
@@ -70,11 +78,11 @@ def test_every_optimiser_lowers_the_loss_of_the_weights_it_scores(config):
 @pytest.mark.parametrize("fails", [False, True])
 def test_the_weights_that_learn_come_back_bitwise(config, fails):
     model = network()
-    optimiser = config.build(groups_of(model), 50)
-    train(model, optimiser, 7)
+    optimizer = config.build(groups_of(model), 50)
+    train(model, optimizer, 7)
     before, objects = weights(model), list(model.parameters())
     try:
-        with optimiser.averaged_weights():
+        with optimizer.averaged_weights():
             shown = weights(model)
             model[0].weight.data.fill_(9)
             if fails:
@@ -84,7 +92,7 @@ def test_the_weights_that_learn_come_back_bitwise(config, fails):
     assert equal(before, weights(model))
     assert all(a is b for a, b in zip(objects, model.parameters(), strict=True))
     assert equal(before, shown) == (config == CONFIGS[1])
-    train(model, optimiser, 1)
+    train(model, optimizer, 1)
 
 
 @pytest.mark.parametrize("config", CONFIGS, ids=repr)
@@ -92,12 +100,12 @@ def test_looking_at_the_average_does_not_change_the_course(config):
     runs = []
     for looks in (False, True):
         model = network()
-        optimiser = config.build(groups_of(model), 20)
+        optimizer = config.build(groups_of(model), 20)
         torch.manual_seed(1)
         for _ in range(20):
-            train(model, optimiser, 1)
+            train(model, optimizer, 1)
             if looks:
-                with optimiser.averaged_weights(), optimiser.averaged_weights():
+                with optimizer.averaged_weights(), optimizer.averaged_weights():
                     pass
         runs.append(weights(model))
     assert equal(*runs)
@@ -105,29 +113,29 @@ def test_looking_at_the_average_does_not_change_the_course(config):
 
 def test_schedule_free_scores_the_weights_of_its_own_evaluation_mode():
     model = network()
-    optimiser = ScheduleFree.Config().build(groups_of(model), 50)
-    train(model, optimiser, 9)
-    with optimiser.averaged_weights():
+    optimizer = ScheduleFree.Config().build(groups_of(model), 50)
+    train(model, optimizer, 9)
+    with optimizer.averaged_weights():
         shown = weights(model)
-        assert not optimiser.inner.param_groups[0]["train_mode"]
-    optimiser.inner.eval()
+        assert not optimizer.inner.param_groups[0]["train_mode"]
+    optimizer.inner.eval()
     assert equal(shown, weights(model))
 
 
 def test_schedule_free_decays_by_a_tenth_of_each_rate():
-    optimiser = ScheduleFree.Config().build(groups_of(network(), 3e-4), 50)
-    assert [group["weight_decay"] for group in optimiser.inner.param_groups] == pytest.approx([3e-5, 15e-5])
+    optimizer = ScheduleFree.Config().build(groups_of(network(), 3e-4), 50)
+    assert [group["weight_decay"] for group in optimizer.inner.param_groups] == pytest.approx([3e-5, 15e-5])
 
 
 @pytest.mark.parametrize("steps", [1, 2, 30])
 def test_the_average_is_the_textbook_bias_corrected_one(steps):
     model = network()
-    optimiser = AdamWEMA.Config(ema=0.9).build(groups_of(model), 30)
+    optimizer = AdamWEMA.Config(ema=0.9).build(groups_of(model), 30)
     total = [torch.zeros_like(p) for p in model.parameters()]
     for _ in range(steps):
-        train(model, optimiser, 1)
+        train(model, optimizer, 1)
         total = [0.9 * t + 0.1 * p.detach() for t, p in zip(total, model.parameters(), strict=True)]
-    with optimiser.averaged_weights():
+    with optimizer.averaged_weights():
         for parameter, t in zip(model.parameters(), total, strict=True):
             torch.testing.assert_close(parameter.detach(), t / (1 - 0.9**steps))
 
@@ -135,10 +143,10 @@ def test_the_average_is_the_textbook_bias_corrected_one(steps):
 def test_a_short_run_does_not_keep_the_initial_weights():
     model = network()
     initial = weights(model)
-    optimiser = AdamWEMA.Config(ema=0.999, schedule="constant", warmup=0).build(groups_of(model, 0.05), 20)
-    train(model, optimiser, 20)
+    optimizer = AdamWEMA.Config(ema=0.999, schedule="constant", warmup=0).build(groups_of(model, 0.05), 20)
+    train(model, optimizer, 20)
     moved = sum((a - b).norm() for a, b in zip(weights(model), initial, strict=True))
-    with optimiser.averaged_weights():
+    with optimizer.averaged_weights():
         averaged = sum((a - b).norm() for a, b in zip(weights(model), initial, strict=True))
     # Without the correction 0.999^20 = 98 % of the average would be the initial weights.
     assert averaged > 0.3 * moved
@@ -154,39 +162,39 @@ def test_the_average_before_the_first_step_is_the_weights_themselves():
 @pytest.mark.parametrize("config", CONFIGS, ids=repr)
 def test_no_step_and_no_checkpoint_while_the_average_is_shown(config):
     model = network()
-    optimiser = config.build(groups_of(model), 5)
-    train(model, optimiser, 1)
-    with optimiser.averaged_weights():
+    optimizer = config.build(groups_of(model), 5)
+    train(model, optimizer, 1)
+    with optimizer.averaged_weights():
         with pytest.raises(RuntimeError, match="inside averaged_weights"):
-            optimiser.step()
+            optimizer.step()
         with pytest.raises(RuntimeError, match="inside averaged_weights"):
-            optimiser.state_dict()
+            optimizer.state_dict()
 
 
 @pytest.mark.parametrize("config", CONFIGS, ids=repr)
 def test_a_loaded_state_goes_on_bitwise_and_shares_no_memory(config):
     model = network()
-    optimiser = config.build(groups_of(model), 20)
-    train(model, optimiser, 5)
+    optimizer = config.build(groups_of(model), 20)
+    train(model, optimizer, 5)
     twin = network()
     resumed = config.build(groups_of(twin, lr=0.5), 7)
     twin.load_state_dict(model.state_dict())
-    resumed.load_state_dict(optimiser.state_dict())
+    resumed.load_state_dict(optimizer.state_dict())
     with chance_as_found():
-        train(model, optimiser, 5)
+        train(model, optimizer, 5)
     train(twin, resumed, 5)
     assert equal(weights(model), weights(twin))
-    assert optimiser.learning_rates() == resumed.learning_rates()
-    with optimiser.averaged_weights(), resumed.averaged_weights():
+    assert optimizer.learning_rates() == resumed.learning_rates()
+    with optimizer.averaged_weights(), resumed.averaged_weights():
         assert equal(weights(model), weights(twin))
 
 
-def test_a_state_of_other_parameters_or_another_optimiser_is_refused():
+def test_a_state_of_other_parameters_or_another_optimizer_is_refused():
     model = network()
     groups = groups_of(model)
-    optimiser = AdamWEMA.Config().build(groups, 5)
-    train(model, optimiser, 1)
-    state = optimiser.state_dict()
+    optimizer = AdamWEMA.Config().build(groups, 5)
+    train(model, optimizer, 1)
+    state = optimizer.state_dict()
     with pytest.raises(ValueError, match="optimiser 'adamw', this one is 'schedule_free'"):
         ScheduleFree.Config().build(groups, 5).load_state_dict(state)
     with pytest.raises(ValueError, match="group 'encoder' does not fit 'head'"):
@@ -194,30 +202,30 @@ def test_a_state_of_other_parameters_or_another_optimiser_is_refused():
     with pytest.raises(ValueError, match="2 parameter groups, not 1"):
         AdamWEMA.Config().build(groups[:1], 5).load_state_dict({**state, "ema": state["ema"][:2]})
     with pytest.raises(ValueError, match="averages 0 parameters, this optimiser 4"):
-        optimiser.load_state_dict({**state, "ema": []})
+        optimizer.load_state_dict({**state, "ema": []})
 
 
 @pytest.mark.parametrize("config", CONFIGS, ids=repr)
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
 def test_a_gradient_that_is_no_number_moves_nothing(config, bad):
     model = network()
-    optimiser = config.build(groups_of(model), 5)
-    train(model, optimiser, 1)
+    optimizer = config.build(groups_of(model), 5)
+    train(model, optimizer, 1)
     before = weights(model)
     model[0].weight.grad[0, 0] = bad
     with pytest.raises(FloatingPointError, match="at step 2; lower the learning rates"):
-        optimiser.step()
+        optimizer.step()
     assert equal(before, weights(model))
-    assert optimiser.steps == 1
+    assert optimizer.steps == 1
 
 
-def test_gradients_are_clipped_together_and_the_norm_before_is_told():
+def test_gradients_are_clipped_together_and_the_norm_before_is_reported():
     model = network()
-    optimiser = AdamWEMA.Config(clip=0.5).build(groups_of(model), 5)
+    optimizer = AdamWEMA.Config(clip=0.5).build(groups_of(model), 5)
     for parameter in model.parameters():
         parameter.grad = torch.ones_like(parameter)
     count = sum(parameter.numel() for parameter in model.parameters())
-    assert optimiser.step().item() == pytest.approx(math.sqrt(count))
+    assert optimizer.step().item() == pytest.approx(math.sqrt(count))
     clipped = math.sqrt(sum(float(parameter.grad.square().sum()) for parameter in model.parameters()))
     assert clipped == pytest.approx(0.5, rel=1e-4)
 
@@ -235,14 +243,14 @@ def test_the_rate_rises_for_six_percent_then_never_again_and_every_planned_step_
 
 
 @pytest.mark.parametrize("config", CONFIGS, ids=repr)
-def test_rates_are_told_by_group_name_and_in_proportion(config):
+def test_rates_are_given_by_group_name_and_in_proportion(config):
     model = network()
-    optimiser = config.build(groups_of(model), 100)
+    optimizer = config.build(groups_of(model), 100)
     for step in range(8):
-        rates = optimiser.learning_rates()
+        rates = optimizer.learning_rates()
         assert rates["head"] == pytest.approx(5 * rates["encoder"])
         assert rates["encoder"] == pytest.approx(0.01 * min(1, max(1, step) / 6), rel=0.01)
-        train(model, optimiser, 1)
+        train(model, optimizer, 1)
 
 
 def test_groups_that_cannot_be_trained_are_refused():
@@ -259,15 +267,15 @@ def test_groups_that_cannot_be_trained_are_refused():
 @pytest.mark.parametrize("config", CONFIGS, ids=repr)
 def test_a_frozen_encoder_leaves_an_empty_group(config):
     model = network()
-    optimiser = config.build([ParameterGroup("encoder", [], 1.0), groups_of(model)[1]], 5)
-    train(model, optimiser, 2)
-    with optimiser.averaged_weights():
+    optimizer = config.build([ParameterGroup("encoder", [], 1.0), groups_of(model)[1]], 5)
+    train(model, optimizer, 2)
+    with optimizer.averaged_weights():
         pass
-    assert set(optimiser.learning_rates()) == {"encoder", "head"}
+    assert set(optimizer.learning_rates()) == {"encoder", "head"}
 
 
-def test_configs_are_told_apart_by_kind():
-    menu = TypeAdapter(OptimiserConfig)
+def test_configs_are_distinguished_by_kind():
+    menu = TypeAdapter(OptimizerConfig)
     assert menu.validate_python({"kind": "adamw", "ema": None}) == AdamWEMA.Config(ema=None)
     assert menu.validate_python({"kind": "schedule_free"}) == ScheduleFree.Config()
     with pytest.raises(ValidationError):
@@ -308,8 +316,8 @@ def test_the_range_test_leaves_everything_bitwise_as_found(fails):
     generator, torch_generator = np.random.default_rng(5), torch.Generator().manual_seed(5)
     generators = {"order": generator, "sampler": torch_generator}
     groups = groups_of(model.net)
-    optimiser = AdamWEMA.Config().build(groups, 10)
-    train(model.net, optimiser, 2)
+    optimizer = AdamWEMA.Config().build(groups, 10)
+    train(model.net, optimizer, 2)
     model.net[2].eval()
 
     def snapshot():
@@ -319,7 +327,7 @@ def test_the_range_test_leaves_everything_bitwise_as_found(fails):
                 [p.grad for p in model.parameters()],
                 [*model.buffers()],
                 [part.training for part in model.modules()],
-                optimiser.state_dict(),
+                optimizer.state_dict(),
             )
         )
 
@@ -419,7 +427,7 @@ def test_the_rate_has_brought_most_of_a_noisy_fall(at, seed):
     assert rate_after_fall(tuple(rates.tolist()), (4 - fall).tolist()) is None
 
 
-def test_the_range_test_is_not_told_by_batches_that_are_harder_than_others():
+def test_the_range_test_does_not_depend_on_batches_that_are_harder_than_others():
     """A slow learner on batches whose difficulty differs by far more than any step changes."""
     found = []
     for scale in (0.0, 5.0):

@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from splade.training import lr_range
-from splade.training.loop import Callbacks
-from splade.training.lr_range import REHEARSED_STEPS
-from splade.training.stopping import SILENT_STEPS, NoWordActive, Silence
+from lexical_sae.training import lr_range
+from lexical_sae.training.loop import Callbacks
+from lexical_sae.training.lr_range import REHEARSED_STEPS
+from lexical_sae.training.stopping import SILENT_STEPS, NoWordActive, Silence
 from tests.training.test_loop import assert_bitwise_equal, recipe_trainer, weights
 
 FAR = 1e4
@@ -83,7 +83,7 @@ def test_a_rate_that_closes_every_word_is_noticed_before_training_and_lowered(ch
     trainer.prepare()
     assert_bitwise_equal(weights(trainer.model), before)
     (rate,) = [record["lr"] for record in records if record.get("event") == "learning rate found"]
-    assert trainer.optimiser.peak_rates[0] == rate
+    assert trainer.optimizer.peak_rates[0] == rate
     assert (rate < lr_range.LARGEST) == (change is closing)
     assert ("of the words stay active; trying" in caplog.text) == (change is closing)
     assert rate > lr_range.SMALLEST, "not lower than it must be"
@@ -94,8 +94,8 @@ def test_a_rehearsal_is_what_the_run_will_do():
     trainer = recipe_trainer("cis", learning_rate=None, batch_size=1, max_epochs=1, warmup_fraction=1.0)
     rehearsed, plain = [], trainer._move
 
-    def move(optimiser, rows):
-        pieces = plain(optimiser, rows)
+    def move(optimizer, rows):
+        pieces = plain(optimizer, rows)
         rehearsed.append([(piece.ce, piece.active) for piece in pieces])
         return pieces
 

@@ -2,15 +2,15 @@ import dataclasses
 
 import torch
 
-from splade.data.batches import tokenise
-from splade.training.tasks import Documents
+from lexical_sae.data.batches import tokenize
+from lexical_sae.training.tasks import Documents
 from tests import tiny
 from tests.tiny import BAD, GOOD
 
 
 def encoded(model, texts):
     labels = torch.arange(len(texts)) % 3
-    return Documents(tokenise(model.tokenizer, texts, 16), labels).encode(model, range(len(texts)))
+    return Documents(tokenize(model.tokenizer, texts, 16), labels).encode(model, range(len(texts)))
 
 
 def test_padding_does_not_count_in_a_documents_state():

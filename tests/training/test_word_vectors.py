@@ -2,8 +2,8 @@ import pytest
 import torch
 from torch.nn.functional import cosine_similarity, cross_entropy
 
-from splade.models.heads import BcosHead, ReluHead
-from splade.training.word_vectors import learn_together, write_out
+from lexical_sae.models.heads import BcosHead, ReluHead
+from lexical_sae.training.word_vectors import learn_together, write_out
 
 HEADS = {"relu": ReluHead.Config(hidden_units=64), "bcos": BcosHead.Config(hidden_units=64)}
 
@@ -36,13 +36,13 @@ def test_learning_together_starts_where_the_words_are(head):
 def test_what_one_word_learns_moves_near_words_along_and_far_ones_less(head):
     learn_together(head, embeddings())
     before = rows_of(head).detach().clone()
-    optimiser = torch.optim.SGD(head.parameters(), lr=0.5)
+    optimizer = torch.optim.SGD(head.parameters(), lr=0.5)
     text = torch.zeros(1, 200)
     text[0, 0] = 1.0
     for _ in range(5):
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         cross_entropy(head(text).logits, torch.tensor([1])).backward()
-        optimiser.step()
+        optimizer.step()
     moved = rows_of(head).detach() - before
     own, near, far = moved[0].norm(), moved[1].norm(), moved[2:].norm(dim=1).mean()
     assert own > near > 3 * far

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 import torch
 
-from splade.evaluation.context.defaults import read_texts
-from splade.evaluation.context.leakage import measure_leakage
-from splade.evaluation.context.measuring import measure_context
-from splade.evaluation.context.model import ContextModel
-from splade.evaluation.context.references import fit_references
-from splade.evaluation.names_bag import BagOfWords
-from splade.evaluation.names_sae import LexicalSAENames
-from splade.models.config import ModelConfig
-from splade.models.lexical_sae import LexicalSAE
-from splade.report.context_terminal import context_figures, main_context_rows
+from lexical_sae.evaluation.context.defaults import read_texts
+from lexical_sae.evaluation.context.leakage import measure_leakage
+from lexical_sae.evaluation.context.measuring import measure_context
+from lexical_sae.evaluation.context.model import ContextModel
+from lexical_sae.evaluation.context.references import fit_references
+from lexical_sae.evaluation.names.bag_of_words import BagOfWords
+from lexical_sae.evaluation.names.lexical import LexicalSAENames
+from lexical_sae.models.config import ModelConfig
+from lexical_sae.models.lexical_sae import LexicalSAE
+from lexical_sae.report.context import context_figures, main_context_rows
 from tests import tiny
 from tests.evaluation.context.toys import BAD, GOOD, THINGS, Table, Toy, reviews
 
@@ -180,8 +180,8 @@ def test_the_head_of_a_lexical_model_decides_from_features_as_from_the_text():
     again = named.decide([(*reversed(reading.words), *reading.words) for reading in readings])
     np.testing.assert_allclose(again, logits, atol=1e-6)
     for reading, own in zip(readings, logits, strict=True):
-        centred = np.sum([word.contributions for word in reading.words], axis=0)
-        assert centred.shape == own.shape
+        centered = np.sum([word.contributions for word in reading.words], axis=0)
+        assert centered.shape == own.shape
         assert own[reading.label] == pytest.approx(own.max(), abs=1e-5)
     assert named.default_contributions(readings) is None
     assert named.decide([]).shape == (0, 2)

@@ -1,6 +1,5 @@
 """Literal words: their defaults are the model's own, and without shifts nothing is context."""
 
-import copy
 import random
 from dataclasses import replace
 
@@ -8,13 +7,14 @@ import numpy as np
 import pytest
 import torch
 
-from splade.data.batches import tokenise
-from splade.evaluation.context.measuring import measure_context
-from splade.evaluation.names_literal import LiteralNames, names_of
-from splade.evaluation.names_sae import LexicalSAENames
-from splade.training.folds import FoldedDocuments
-from splade.training.tasks import Documents
-from splade.training.word_table import fit_word_table
+from lexical_sae.data.batches import tokenize
+from lexical_sae.evaluation.context.measuring import measure_context
+from lexical_sae.evaluation.names.lexical import LexicalSAENames
+from lexical_sae.evaluation.names.literal import LiteralNames, names_of
+from lexical_sae.models.word_views import without_context
+from lexical_sae.training.folds import FoldedDocuments
+from lexical_sae.training.tasks import Documents
+from lexical_sae.training.word_table import fit_word_table
 from tests import tiny
 from tests.literal import TEXTS, UNSEEN, batch_of, literal_model, opened
 
@@ -38,25 +38,19 @@ def rows(count, seed):
 def fitted(shifting):
     model = literal_model(shifting=shifting)
     texts, labels = rows(120, seed=0)
-    task = Documents(tokenise(model.tokenizer, texts, 16), torch.tensor(labels))
+    task = Documents(tokenize(model.tokenizer, texts, 16), torch.tensor(labels))
     folded = FoldedDocuments.of(task, seed=0)
     fit_word_table(model, folded, folded.folds, ())
     return model
 
 
-def centred(logits):
+def centered(logits):
     return (logits - logits.mean(-1, keepdim=True)).double().numpy()
-
-
-def without_context(model):
-    view = copy.copy(model)
-    view._modules = {**model._modules, "context": None}
-    return view
 
 
 def logits_of(model, texts):
     with torch.no_grad():
-        return centred(model.read(model.encode_sparse(*batch_of(model, *texts))).logits)
+        return centered(model.read(model.encode_sparse(*batch_of(model, *texts))).logits)
 
 
 def test_literal_words_are_read_with_the_defaults_that_the_model_has():
@@ -83,7 +77,7 @@ def test_a_text_without_words_is_decided_by_the_bias():
     named = names_of(literal_model())
     (reading,) = named.contributions(["!"])
     assert reading.words == ()
-    np.testing.assert_allclose(named.decide([[]])[0], centred(named.model.head().class_bias))
+    np.testing.assert_allclose(named.decide([[]])[0], centered(named.model.head().class_bias))
 
 
 @pytest.fixture(scope="module")

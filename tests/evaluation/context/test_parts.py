@@ -5,20 +5,16 @@ import math
 import numpy as np
 import pytest
 
-from splade.evaluation.context import references
-from splade.evaluation.context.accuracy import measure_accuracy
-from splade.evaluation.context.columns import activation_columns, exchanged_activities, neutral_activities
-from splade.evaluation.context.defaults import read_texts, texts_with_rare_words
-from splade.evaluation.context.independence import measure_independence
-from splade.evaluation.context.probe import cross_validated, label_bits, sparse_table
-from splade.evaluation.context.references import fit_references, neutral_words, read_lexicon
-from splade.evaluation.context.sentiment import (
-    measure_antonyms,
-    measure_minimal_pairs,
-    measure_negation,
-)
-from splade.evaluation.context.shifts import measure_shifts
-from splade.evaluation.context.templates import (
+from lexical_sae.evaluation.context import references
+from lexical_sae.evaluation.context.accuracy import measure_accuracy
+from lexical_sae.evaluation.context.columns import activation_columns, exchanged_activities, neutral_activities
+from lexical_sae.evaluation.context.defaults import read_texts, texts_with_rare_words
+from lexical_sae.evaluation.context.independence import measure_independence
+from lexical_sae.evaluation.context.probe import cross_validated, label_bits, sparse_table
+from lexical_sae.evaluation.context.references import fit_references, neutral_words, read_lexicon
+from lexical_sae.evaluation.context.sentiment import measure_antonyms, measure_minimal_pairs, measure_negation
+from lexical_sae.evaluation.context.shifts import measure_shifts
+from lexical_sae.evaluation.context.templates import (
     ANTONYMS,
     NEGATION_FRAMES,
     NEGATIVE,
@@ -29,8 +25,8 @@ from splade.evaluation.context.templates import (
     negated,
     shared_material,
 )
-from splade.evaluation.context.words import SPECIAL, words_of
-from splade.evaluation.names_model import NamedWord, Reading
+from lexical_sae.evaluation.context.words import SPECIAL, words_of
+from lexical_sae.evaluation.names.model import NamedWord, Reading
 from tests.evaluation.context.toys import BAD, GOOD, Table, Toy, reviews
 
 # Words and defaults
@@ -62,7 +58,7 @@ def by_number(words):
 def test_a_default_is_what_most_other_occurrences_activate_at_their_mean():
     toy = Toy(by_number, {0: 1.0})
     read = read_texts(toy, ["story 2", "story 4", "story 0"], [0, 1, 1], [], 2)
-    activations = [[(f.dimension, f.strength) for f in text["story"].features] for text in read.defaults]
+    activations = [[(f.dimension, f.activation) for f in text["story"].features] for text in read.defaults]
     # Others: {4, none}, {2, none}, {2, 4}: active in half of them or more.
     assert activations == [[(0, 4.0)], [(0, 2.0)], [(0, 3.0)]]
     assert [text["story"].contributions[1] for text in read.defaults] == [2.0, 1.0, 3.0]
@@ -169,7 +165,7 @@ def test_exchanged_activities_keep_presence_and_values():
     before = neutral_activities(read, frozenset({"story", "plot"}))
     after = exchanged_activities(before, np.random.default_rng(0))
     assert [set(text) for text in after] == [set(text) for text in before]
-    old, new = ([text["story"][0].features[0].strength for text in texts[:29]] for texts in (before, after))
+    old, new = ([text["story"][0].features[0].activation for text in texts[:29]] for texts in (before, after))
     assert old != new
     assert sorted(old) == sorted(new)
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from splade.data.words import word_spans
-from splade.evaluation.names_model import NamedWord, Reading, Response
+from lexical_sae.data.words import word_spans
+from lexical_sae.evaluation.names.model import NamedWord, Reading, Response
 
 Entry = tuple[str, int, float, float]
 """Input word, dimension, activation, contribution to class 1 (class 0 gets the opposite)."""
@@ -34,7 +34,7 @@ class Toy:
         for words in texts:
             activation = {}
             for word in words:
-                activation[word.dimension] = max(word.strength, activation.get(word.dimension, 0.0))
+                activation[word.dimension] = max(word.activation, activation.get(word.dimension, 0.0))
             found.append(sum(self.weights[i] * value for i, value in activation.items()))
         return np.array([[-value, value] for value in found]).reshape(len(texts), 2)
 

@@ -1,0 +1,1 @@
+"""Circuit objective: losses, the terms that weigh and track them, balances between terms, and the GECO constraint."""

@@ -1,0 +1,1 @@
+"""What `lexical-sae` can do, one command after the other."""

@@ -1,0 +1,180 @@
+"""Anyone's data: CSV, TSV, JSON lines, DataFrames, lists of (text, label) or of dicts; CoNLL columns for tagging."""
+
+import logging
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from lexical_sae.data.cell_values import sorted_label_names
+from lexical_sae.data.examples import Source, TaggedDataset, TextDataset, TextSplit
+from lexical_sae.data.rows import choose_columns, class_notes, labelled_rows, look_alike_notes, text_split
+from lexical_sae.data.sources.conll import read_conll, tagged_source
+from lexical_sae.data.splits import Sizes, carve
+from lexical_sae.data.table import SUFFIXES, Table, read_table, refuse_repeated, table_of_dicts
+from lexical_sae.utils.errors import DataError
+
+logger = logging.getLogger(__name__)
+
+SPLIT_STEMS = {
+    "train": ("train", "training"),
+    "validation": ("validation", "valid", "val", "dev"),
+    "test": ("test",),
+}
+TEXT_ENDINGS = tuple(ending + gz for ending in SUFFIXES for gz in ("", ".gz"))
+TAGGED_ENDINGS = (".txt", ".conll", ".iob", ".bio", ".tsv")
+
+
+def read_text_dataset(
+    train: Any,
+    *,
+    validation: Any = None,
+    test: Any = None,
+    text_column: str | None = None,
+    label_column: str | None = None,
+    skip_bad_rows: bool = False,
+    name: str | None = None,
+    sizes: Sizes | None = None,
+) -> TextDataset:
+    """A classification data set from your own rows.
+
+    Args:
+        train: A path (`.csv`, `.tsv`, `.jsonl`, also `.gz`), a pandas DataFrame, an iterable of (text, label) or of
+        dicts,
+            or a folder with files named after the splits.
+        validation: Rows of the same kinds; held out from train by default.
+        test: Rows of the same kinds; held out from train by default.
+        text_column: Column of the texts; inferred by default, as the `notes` record.
+        label_column: Column of the labels; inferred by default, as the `notes` record.
+        skip_bad_rows: Whether rows without a text or label are left out; otherwise they are an error.
+        name: Name of the data set; that of the file or folder by default.
+        sizes: Rows to keep of each split, and the seeds.
+    """
+    if isinstance(train, str | Path) and Path(train).is_dir():
+        found = split_files(Path(train), TEXT_ENDINGS)
+        train = found["train"]
+        validation = found["validation"] if validation is None else validation
+        test = found["test"] if test is None else test
+        name = name or found["folder"].name
+    given = [("train", train), ("validation", validation), ("test", test)]
+    tables = {role: as_table(rows, role) for role, rows in given if rows is not None}
+    text, label, notes = choose_columns(tables["train"], text_column, label_column)
+    usable = {role: labelled_rows(t, text, label, skip_bad_rows=skip_bad_rows) for role, t in tables.items()}
+    names = sorted_label_names([label for rows in usable.values() for label in rows.labels])
+    _check_classes(tables["train"], usable["train"].labels)
+    ids = {label: i for i, label in enumerate(names)}
+    splits: dict[str, TextSplit] = {role: text_split(tables[role], rows, ids) for role, rows in usable.items()}
+    source = Source(
+        names,
+        splits["train"],
+        splits.get("validation"),
+        splits.get("test"),
+        notes=(
+            *notes,
+            *(note for rows in usable.values() for note in rows.notes),
+            *look_alike_notes(names),
+        ),
+    )
+    carved = carve(source, sizes or Sizes())
+    notes = (*carved.notes, *class_notes(names, carved.train.labels, carved.test.labels))
+    for note in notes:
+        logger.info("%s: %s", tables["train"].source, note)
+    name = name or Path(tables["train"].source).name
+    return TextDataset(name, names, carved.train, carved.validation, carved.test, notes)
+
+
+def _check_classes(table: Table, labels: tuple[str, ...]) -> None:
+    distinct = set(labels)
+    if len(distinct) == 1:
+        raise DataError(f"{table.source} has only one class, {labels[0]!r}; a classifier needs at least two")
+    if len(labels) >= 20 and len(distinct) > len(labels) // 2:
+        raise DataError(
+            f"{table.source} has {len(distinct)} different labels in {len(labels)} rows: that looks like a number or "
+            f"an id, not a class; name the right column with label_column="
+        )
+
+
+def as_table(rows: Any, role: str = "rows") -> Table:
+    """The rows of a path, a DataFrame, or an iterable of (text, label) or of dicts, with their places."""
+    if isinstance(rows, str | Path):
+        return read_table(_existing(Path(rows), role))
+    if hasattr(rows, "columns") and hasattr(rows, "to_dict"):
+        names = [str(name) for name in rows.columns]
+        refuse_repeated(f"{role} DataFrame", names)
+        columns = {name: rows[key].to_list() for name, key in zip(names, rows.columns, strict=True)}
+        return Table(f"{role} DataFrame", columns, range(len(rows)), is_file=False)
+    if not isinstance(rows, Iterable) or isinstance(rows, bytes | dict):
+        raise TypeError(
+            f"{role} is {type(rows).__name__}; give a path, a DataFrame, or a list of (text, label) or of dicts"
+        )
+    return _table_of_list(list(rows), role)
+
+
+def _table_of_list(rows: list[Any], role: str) -> Table:
+    if not rows:
+        raise DataError(f"{role} is an empty list; give at least two (text, label) pairs")
+    has_keys = isinstance(rows[0], Mapping)
+    for number, row in enumerate(rows):
+        fits = isinstance(row, Mapping) if has_keys else isinstance(row, tuple | list) and len(row) == 2
+        if not fits:
+            wanted = "dict like the first row" if has_keys else "(text, label) pair"
+            raise DataError(f"{role} row {number} is {row!r:.60}; give a {wanted}")
+    if has_keys:
+        records = [{str(key): value for key, value in row.items()} for row in rows]
+    else:
+        records = [{"text": text, "label": label} for text, label in rows]
+    return table_of_dicts(f"{role} list", records, range(len(rows)), is_file=False)
+
+
+def read_tagged_dataset(
+    train: str | Path,
+    *,
+    validation: str | Path | None = None,
+    test: str | Path | None = None,
+    name: str | None = None,
+    sizes: Sizes | None = None,
+) -> TaggedDataset:
+    """A tagging data set from your own CoNLL-style files: one word per line, first column the word, last the tag.
+
+    Args:
+        train: A file, or a folder with files named after the splits.
+        validation: A file; held out from train by default.
+        test: A file; held out from train by default.
+        name: Name of the data set; that of the file or folder by default.
+        sizes: Rows to keep of each split, and the seeds.
+    """
+    if Path(train).is_dir():
+        found = split_files(Path(train), TAGGED_ENDINGS)
+        train = found["train"]
+        validation = found["validation"] if validation is None else validation
+        test = found["test"] if test is None else test
+        name = name or found["folder"].name
+    given = [("train", train), ("validation", validation), ("test", test)]
+    tables = {role: read_conll(_existing(Path(path), role)) for role, path in given if path is not None}
+    carved_from = tagged_source(tables["train"], tables.get("validation"), tables.get("test"))
+    carved = carve(carved_from, sizes or Sizes())
+    for note in carved.notes:
+        logger.info("%s: %s", train, note)
+    names = carved_from.names
+    return TaggedDataset(name or Path(train).name, names, carved.train, carved.validation, carved.test, carved.notes)
+
+
+def split_files(folder: Path, endings: tuple[str, ...]) -> dict[str, Any]:
+    """The files of a folder by the split they are named after: `train.csv`, `dev.csv`, `test.csv`."""
+    found: dict[str, Any] = {"folder": folder.resolve()}
+    for role, stems in SPLIT_STEMS.items():
+        matches = [folder / (stem + end) for stem in stems for end in endings if (folder / (stem + end)).is_file()]
+        if len(matches) > 1:
+            raise DataError(f"{folder} has {' and '.join(m.name for m in matches)} for {role}; keep one of them")
+        found[role] = matches[0] if matches else None
+    if found["train"] is None:
+        held = ", ".join(sorted(p.name for p in folder.iterdir())[:20]) or "nothing"
+        raise FileNotFoundError(f"{folder} has no train file (train{' or train'.join(endings)}); it holds {held}")
+    return found
+
+
+def _existing(path: Path, role: str) -> Path:
+    if path.is_dir():
+        raise FileNotFoundError(f"{path} is a folder; give a file for {role}")
+    if not path.is_file():
+        raise FileNotFoundError(f"no file {path}; check the path (working folder: {Path.cwd()})")
+    return path

@@ -1,0 +1,1 @@
+"""Where data sets come from, and how each is laid out."""

@@ -1,0 +1,87 @@
+"""Data sets from the Hugging Face hub, columns verified; the only file that imports `datasets`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from lexical_sae.data.sources.layouts import Tables
+from lexical_sae.data.table import Table
+from lexical_sae.utils.errors import MissingPackageError, UnavailableError
+
+
+@dataclass(frozen=True)
+class HubSource:
+    """Where a set lives on the hub, and what it must look like there."""
+
+    ids: tuple[tuple[str, str | None], ...]
+    """(repository, configuration), the first that loads is taken."""
+    columns: tuple[str, ...]
+    """Columns that must be there; other copies of a set are refused by their columns."""
+    train: str = "train"
+    validation: str | None = None
+    test: str | None = "test"
+    rename: Mapping[str, str] = field(default_factory=dict)
+    """Our name for a column of the hub."""
+
+
+def load_from_hub(source: HubSource) -> tuple[Tables, str]:
+    """The tables of the first id that loads and has the columns, and that id; the error lists what each one lacks."""
+    try:
+        import datasets  # pyright: ignore[reportMissingImports]
+    except ImportError as error:
+        raise MissingPackageError(
+            "the hub needs the `datasets` package; install it with: pip install -e '.[hub]'"
+        ) from error
+    failures = []
+    for repository, configuration in source.ids:
+        label = f"{repository}:{configuration}" if configuration else repository
+        try:
+            return _load_splits(datasets, source, repository, configuration), label
+        except (OSError, RuntimeError, ValueError) as error:
+            failures.append(f"{label}: {error}")
+            if isinstance(error, ConnectionError):
+                break  # No network: the next id would only wait through its retries for the same answer.
+    raise UnavailableError("; ".join(failures))
+
+
+def _load_splits(datasets: Any, source: HubSource, repository: str, configuration: str | None) -> Tables:
+    tables: list[Table | None] = []
+    for split in (source.train, source.validation, source.test):
+        if split is None:
+            tables.append(None)
+            continue
+        # No `trust_remote_code`: a data set that needs to run its own code is refused by `datasets` >= 4.
+        loaded = datasets.load_dataset(repository, configuration, split=split)
+        tables.append(_as_table(loaded, source, f"{repository}[{split}]"))
+    assert tables[0] is not None
+    return Tables(tables[0], tables[1], tables[2])
+
+
+def _as_table(loaded: Any, source: HubSource, place: str) -> Table:
+    seen = list(loaded.column_names)
+    if missing := [name for name in source.columns if name not in seen]:
+        raise UnavailableError(f"{place} lacks the columns {missing}; columns seen: {seen}")
+    columns: dict[str, Any] = {}
+    for name in seen:
+        columns[name] = list(loaded[name])
+        if names := _class_names(loaded.features.get(name)):
+            texts = [_named(value, names, f"{place} row {row}: {name!r}") for row, value in enumerate(columns[name])]
+            columns[name] = [None if text is None else value for value, text in zip(columns[name], texts, strict=True)]
+            columns.setdefault(f"{name}_text", texts)
+    columns = {source.rename.get(name, name): values for name, values in columns.items()}
+    return Table(place, columns, range(len(loaded)), is_file=False)
+
+
+def _class_names(feature: Any) -> list[str] | None:
+    """The names behind a ClassLabel, or behind a list of them."""
+    return getattr(feature, "names", None) or getattr(getattr(feature, "feature", None), "names", None)
+
+
+def _named(value: Any, names: list[str], place: str) -> Any:
+    """The name of a class, or the names of a list; None for an unlabelled row (-1 on the hub)."""
+    if value is None or value == -1:
+        return None
+    for number in value if isinstance(value, list) else [value]:
+        if not 0 <= number < len(names):
+            raise UnavailableError(f"{place} holds {number}, but there are {len(names)} names")
+    return [names[number] for number in value] if isinstance(value, list) else names[value]

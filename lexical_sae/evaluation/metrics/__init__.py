@@ -1,0 +1,1 @@
+"""The metrics of an evaluation, one per file."""

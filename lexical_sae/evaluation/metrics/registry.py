@@ -1,0 +1,47 @@
+"""All metrics of an evaluation, in the order of `evaluation.json`.
+
+To add one: write its file, list it here, and show it in `evaluation/views/`.
+"""
+
+from typing import Any
+
+from lexical_sae.evaluation.metrics.attribution_methods import ATTRIBUTION_METHODS
+from lexical_sae.evaluation.metrics.calibration import CALIBRATION
+from lexical_sae.evaluation.metrics.completeness import COMPLETENESS
+from lexical_sae.evaluation.metrics.context_use import CONTEXT_USE
+from lexical_sae.evaluation.metrics.eraser import ERASER
+from lexical_sae.evaluation.metrics.layerwise import LAYERS
+from lexical_sae.evaluation.metrics.metric import Metric
+from lexical_sae.evaluation.metrics.out_of_distribution import OUT_OF_DISTRIBUTION
+from lexical_sae.evaluation.metrics.performance import PERFORMANCE
+from lexical_sae.evaluation.metrics.probe_loss import PROBES
+from lexical_sae.evaluation.metrics.removability import REMOVABILITY
+from lexical_sae.evaluation.metrics.scaling_metrics import ABLATION_SPARSITY, DOWNSTREAM
+from lexical_sae.evaluation.metrics.selective import SELECTIVE
+from lexical_sae.evaluation.metrics.separation import SEPARATION
+from lexical_sae.evaluation.metrics.stability import STABILITY
+from lexical_sae.evaluation.metrics.verification import VERIFICATION
+from lexical_sae.evaluation.metrics.word_budget import WORD_BUDGET
+
+METRICS: list[Metric[Any]] = [
+    # How well the model decides.
+    PERFORMANCE,
+    CONTEXT_USE,
+    CALIBRATION,
+    SELECTIVE,
+    WORD_BUDGET,
+    # Whether its explanations are faithful.
+    VERIFICATION,
+    COMPLETENESS,
+    ERASER,
+    REMOVABILITY,
+    OUT_OF_DISTRIBUTION,
+    ATTRIBUTION_METHODS,
+    # What its words are like.
+    SEPARATION,
+    STABILITY,
+    ABLATION_SPARSITY,
+    PROBES,
+    DOWNSTREAM,
+    LAYERS,
+]

@@ -1,0 +1,1 @@
+"""How well a model tags, and whether its explanations are true."""

@@ -1,0 +1,244 @@
+"""Why each text got its label."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple, overload
+
+from jaxtyping import Float
+from torch import Tensor
+
+from lexical_sae.explanation import ABSTAIN, Cause, WordContribution
+from lexical_sae.inference.causes import find_causes
+from lexical_sae.inference.methods import METHODS, Shares
+from lexical_sae.inference.places import Place, Places, find_places
+from lexical_sae.inference.question import Question
+from lexical_sae.inference.reading import ReadTexts, answers, is_one_text
+from lexical_sae.inference.unusual import unusual
+from lexical_sae.mechanistic.exact import Removal, leave_one_out
+from lexical_sae.models.lexical_sae import CLASSIFY, LexicalSAE
+from lexical_sae.report.explanation.limits import limits
+from lexical_sae.report.explanation.shown import ShownExplanation, ShownExplanations
+
+
+@overload
+def explain(  # pyright: ignore[reportOverlappingOverload]
+    model: LexicalSAE,
+    texts: str,
+    target: str | int | None = None,
+    contrast: str | int | None = None,
+    method: str = "dla",
+    *,
+    effects: bool = True,
+    places: bool = True,
+    all_tokens: bool = False,
+    abstain: float | None = None,
+    causes: bool = False,
+    merge_inflections: bool = False,
+    batch_size: int = 32,
+) -> ShownExplanation: ...
+@overload
+def explain(
+    model: LexicalSAE,
+    texts: Iterable[str],
+    target: str | int | None = None,
+    contrast: str | int | None = None,
+    method: str = "dla",
+    *,
+    effects: bool = True,
+    places: bool = True,
+    all_tokens: bool = False,
+    abstain: float | None = None,
+    causes: bool = False,
+    merge_inflections: bool = False,
+    batch_size: int = 32,
+) -> ShownExplanations: ...
+def explain(
+    model: LexicalSAE,
+    texts: Any,
+    target: str | int | None = None,
+    contrast: str | int | None = None,
+    method: str = "dla",
+    *,
+    effects: bool = True,
+    places: bool = True,
+    all_tokens: bool = False,
+    abstain: float | None = None,
+    causes: bool = False,
+    merge_inflections: bool = False,
+    batch_size: int = 32,
+) -> ShownExplanation | ShownExplanations:
+    """The explanation of one text, or a list with one for each text of an iterable.
+
+    Args:
+        model: The classifier.
+        texts: A string, or an iterable of strings.
+        target: The label to explain, by name or place; the most probable one by default.
+        contrast: The label to contrast it with. Without a target, the most probable of the other labels is explained.
+        method: `dla`, `path` or `leave_one_out` (`lexical_sae.inference.methods`).
+        effects: Whether to compute the effect of removing each word; without it, explaining is quicker.
+        places: Whether to find where in the text each word is; without it, explaining is quicker.
+        causes: Whether to measure, for models with literal words, which other word of the text causes each shift by
+            context. This reads the text once per word around it, and only texts that have a shift.
+        abstain: An accuracy such as 0.95. The label is "abstain" for unusual texts, and where fewer of the validation
+            texts were right at the same confidence.
+        all_tokens: Whether views list word pieces and symbols; otherwise one row sums them. `words` always has every
+            active dimension.
+        merge_inflections: Whether views show the forms of a word (film, films) as one.
+        batch_size: Texts per batch.
+
+    Returns:
+        One `Explanation` for a string, a list of them for an iterable.
+
+    Example: `explain(model, "a warm, funny film", contrast="negative").words[0]`
+    """
+    shown = {"all_tokens": all_tokens, "merge_inflections": merge_inflections}
+    asked = {"effects": effects, "places": places, "causes": causes, "abstain": abstain}
+    question = Question.of(model, target, contrast, method, **asked, **shown)
+    explanations = ShownExplanations(_explanations(model, texts, question, batch_size))
+    return explanations[0] if is_one_text(texts) else explanations
+
+
+def explain_stream(
+    model: LexicalSAE,
+    texts: Iterable[str],
+    target: str | int | None = None,
+    contrast: str | int | None = None,
+    method: str = "dla",
+    *,
+    effects: bool = True,
+    places: bool = True,
+    all_tokens: bool = False,
+    abstain: float | None = None,
+    causes: bool = False,
+    merge_inflections: bool = False,
+    batch_size: int = 32,
+) -> Iterator[ShownExplanation]:
+    """Explanations one by one; only a few batches of texts are read ahead and held.
+
+    Args:
+        model: The classifier.
+        texts: An iterable of strings.
+        target, contrast, method, effects, places, causes, abstain, all_tokens, merge_inflections, batch_size: As for
+            `explain`.
+
+    Returns:
+        An iterator over the explanations, in the order of the texts.
+
+    Example: `for why in explain_stream(model, open("reviews.txt")): print(why.to_json())`
+    """
+    shown = {"all_tokens": all_tokens, "merge_inflections": merge_inflections}
+    asked = {"effects": effects, "places": places, "causes": causes, "abstain": abstain}
+    question = Question.of(model, target, contrast, method, **asked, **shown)
+    return _explanations(model, texts, question, batch_size)
+
+
+def _explanations(model: LexicalSAE, texts: Any, question: Question, batch_size: int) -> Iterator[ShownExplanation]:
+    return answers(model, texts, batch_size, lambda read: explain_batch(question, read))
+
+
+def explain_batch(question: Question, read: ReadTexts) -> Iterator[ShownExplanation]:
+    """The explanations of a batch."""
+    model = read.model
+    head, logits, labels = model.head(CLASSIFY), read.state.logits, model.labels[CLASSIFY]
+    targets = question.targets(logits)
+    direction = question.direction(logits, targets)
+    needs_removal = question.effects or question.method == "leave_one_out"
+    removal = leave_one_out(head, read.state) if needs_removal else None
+    shares = METHODS[question.method](head, read.state, direction, removal)
+    places = find_places(model, read, shares) if question.places else [None] * len(read.texts)
+    causes = find_causes(read) if question.causes else {}
+    effects = _effects(read, direction, removal if question.effects else None, labels)
+    words = _words(model, read, shares, places, effects, causes)
+    probabilities = model.probabilities(logits).tolist()
+    warnings = unusual(model.calibration, read)
+    decided, explained = logits.argmax(-1).tolist(), (direction * logits).sum(-1).tolist()
+    rows = zip(shares.biases.tolist(), shares.identity_errors.tolist(), targets.tolist(), explained, strict=True)
+    for row, (bias, error, target, total) in enumerate(rows):
+        place, confidence = places[row], probabilities[row][decided[row]]
+        abstained = question.abstention and question.abstention.reason(confidence, warnings[row])
+        made = ShownExplanation(
+            text=read.texts[row],
+            label=ABSTAIN if abstained else labels[decided[row]],
+            probability=confidence,
+            words=next(words),
+            bias=bias,
+            identity_error=error,
+            tokens_cut=read.encoded[row].tokens_cut,
+            probabilities=tuple(zip(labels, probabilities[row], strict=True)),
+            target=labels[target],
+            contrast=None if question.contrast is None else labels[question.contrast],
+            method=question.method,
+            explained=total,
+            spans=place.spans if place else None,
+            whole_text=place.whole_text if place else None,
+            all_tokens=question.all_tokens,
+            warnings=warnings[row],
+            abstained=abstained,
+            merge_inflections=question.merge_inflections,
+        )
+        yield replace(made, not_explained=limits(made, _oov(model, read.token_ids[row]), _unread(read, row)))
+
+
+def _oov(model: LexicalSAE, token_ids: Sequence[int]) -> list[str]:
+    """Multi-piece words of a text without a dimension, where no part of a word may activate anything."""
+    parted = model.neighbourhood
+    if parted is None:
+        return []
+    words = (str(model.tokenizer.decode(word)).strip() for word in parted.oov_words(token_ids))
+    return [word for word in words if any(map(str.isalpha, word))]
+
+
+def _unread(read: ReadTexts, row: int) -> list[str]:
+    """Words of a text that are the unknown token: all literal words but these have a feature."""
+    if read.model.literal is None:
+        return []
+    layout, unknown = read.layouts[row], read.model.tokenizer.unk_token_id
+    tokens = zip(layout.token_ids, layout.token_words, strict=True)
+    words = (layout.written(layout.word_spans[word]) for token, word in tokens if token == unknown and word is not None)
+    return [word for word in words if any(map(str.isalnum, word))]
+
+
+class Effect(NamedTuple):
+    """What removing one word alone does."""
+
+    if_removed: float | None = None
+    region_changed: bool | None = None
+    label_if_removed: str | None = None
+
+
+def _effects(
+    read: ReadTexts, direction: Float[Tensor, "B C"], removal: Removal | None, labels: tuple[str, ...]
+) -> list[Effect]:
+    """What single removals do, in the order of the code."""
+    if removal is None:
+        return [Effect()] * len(read.state.code.ids)
+    left = removal.effects.logits_without(read.state.logits).argmax(-1).tolist()
+    shifts, changed = (-removal.effects.towards(direction)).tolist(), removal.region_changed.tolist()
+    return [Effect(*effect) for effect in zip(shifts, changed, [labels[int(i)] for i in left], strict=True)]
+
+
+def _words(
+    model: LexicalSAE,
+    read: ReadTexts,
+    shares: Shares,
+    places: Sequence[Places | None],
+    effects: Sequence[Effect],
+    causes: Mapping[int, Cause],
+) -> Iterator[tuple[WordContribution, ...]]:
+    """The active words of each text, the top-attributed first."""
+    code = read.state.code
+    values, contributions, bounds = code.values.tolist(), shares.contributions.tolist(), code.offsets.tolist()
+    named = [model.dimensions[i] for i in code.ids.tolist()]
+    # A linear head gives a word its contribution in proportion to its activation.
+    ratios = None if code.defaults is None else (code.defaults / code.values).tolist()
+
+    def word(entry: int, of_word: Mapping[str, Place]) -> WordContribution:
+        name, kind = named[entry].name, named[entry].kind
+        start, end, is_expansion = of_word.get(name, Place())
+        default = None if ratios is None else contributions[entry] * ratios[entry]
+        place, moved = (start, end, is_expansion), {"default": default, "cause": causes.get(entry)}
+        return WordContribution(name, kind, values[entry], contributions[entry], *place, *effects[entry], **moved)
+
+    for row, place in enumerate(places):
+        here = sorted(range(bounds[row], bounds[row + 1]), key=lambda entry: -abs(contributions[entry]))
+        yield tuple(word(entry, place.of_word if place else {}) for entry in here)

@@ -1,0 +1,1 @@
+"""An explanation for people: terminal, notebook, page."""

@@ -1,0 +1,1 @@
+"""Studies for people: tables and pages."""

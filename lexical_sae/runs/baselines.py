@@ -1,0 +1,247 @@
+"""The baselines of an experiment on its own rows, in `baselines.json`: TF-IDF, the frozen encoder, the dense baseline.
+
+With several seeds there are several of each, on the rows that the seed draws, and each is paired with the model of its
+seed: one run of either may be lucky. The first dense baseline chooses the learning rate, the others take it over.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from lexical_sae.config.schema import ExperimentConfig
+from lexical_sae.data import TextDataset
+from lexical_sae.runs.folder import BASELINES, write_json
+from lexical_sae.runs.inputs import digest, load_data, text_digests
+from lexical_sae.runs.run import Run
+from lexical_sae.runs.scoring import Decisions, paired_difference, score
+from lexical_sae.runs.seeds import Watchers, require_one_experiment
+from lexical_sae.training.dense.classifier import BaselineScores, dense_baseline, tfidf_baseline
+from lexical_sae.training.dense.fine_tuning import DENSE_RATES, rate_name
+from lexical_sae.training.dense.frozen import frozen_baseline
+from lexical_sae.utils.cost import WorkCost, with_cost
+from lexical_sae.utils.errors import SavedFileError
+from lexical_sae.utils.progress import OnStep, silent
+
+DENSE = "dense baseline"
+
+
+@dataclass(frozen=True)
+class BaselineRun:
+    """What a baseline came to with one seed."""
+
+    seed: int
+    test_digest: str
+    scores: BaselineScores
+    cost: WorkCost
+
+    @classmethod
+    def of(cls, seed: int, dataset: TextDataset, measure: Callable[[], BaselineScores]) -> "BaselineRun":
+        return cls(seed, digest(dataset.test), *with_cost(measure))
+
+
+def run_baselines(
+    config: ExperimentConfig,
+    device: str = "auto",
+    *,
+    dense_rates: Sequence[float] = DENSE_RATES,
+    on_step: OnStep = silent,
+) -> dict[str, Any]:
+    """Baselines on the experiment's rows, written to `baselines.json`; compared with its models where there are any.
+
+    Without `dense_rates` no dense baseline is trained, and one that was measured before on the same test texts stays.
+    What is finished is written after every seed. Models that were trained with other settings are refused before
+    anything is measured.
+    """
+    require_one_experiment(config)
+    models, rates, kept = _models(config, device), dense_rates, {} if dense_rates else _earlier_dense(config)
+    cheap: list[tuple[BaselineRun, ...]] = []
+    dense_runs: list[BaselineRun] = []
+    results: dict[str, Any] = {}
+    for seed in config.evaluation.seeds:
+        dataset = load_data(config, seed)
+        cheap.append(cheap_baselines(config, dataset, seed, device, on_step))
+        if rates:
+            dense_runs.append(
+                BaselineRun.of(seed, dataset, partial(_dense, config, dataset, rates, seed, device, on_step))
+            )
+            rates = [rate for rate in rates if rate_name(rate) == dense_runs[0].scores.setting]
+        results = results or {"test_texts": len(dataset.test), "test_digest": digest(dataset.test)}
+        results["baselines"] = {
+            runs[0].scores.name: _over_seeds(runs) for runs in (*zip(*cheap, strict=True), dense_runs) if runs
+        }
+        results["baselines"] |= kept.get(results["test_digest"], {})
+        write_json(_file(config), results)
+    if models:
+        results |= _comparison(models, results["baselines"], on_step)
+        write_json(_file(config), results)
+    return results
+
+
+def cheap_baselines(
+    config: ExperimentConfig, dataset: TextDataset, seed: int, device: str = "auto", on_step: OnStep = silent
+) -> tuple[BaselineRun, ...]:
+    """What takes seconds to minutes on the rows of a seed, with its cost: TF-IDF, and the encoder as it was published.
+
+    Both end in a logistic regression.
+    """
+    frozen = partial(
+        frozen_baseline, dataset, config.model.name, max_length=config.model.max_length, device=device, on_step=on_step
+    )
+    return tuple(
+        BaselineRun.of(seed, dataset, measure) for measure in (partial(tfidf_baseline, dataset, on_step), frozen)
+    )
+
+
+def _dense(
+    config: ExperimentConfig, dataset: TextDataset, rates: Sequence[float], seed: int, device: str, on_step: OnStep
+) -> BaselineScores:
+    return dense_baseline(
+        dataset,
+        config.model.name,
+        epochs=config.training.planned_epochs(len(dataset.train)),
+        batch_size=config.training.effective_batch,
+        max_length=config.model.max_length,
+        rates=rates,
+        seed=seed,
+        device=device,
+        on_step=on_step,
+    )
+
+
+def _earlier_dense(config: ExperimentConfig) -> dict[str, dict[str, Any]]:
+    """The dense baseline that `baselines.json` holds already, by the digest of the test texts; training is slow."""
+    try:
+        saved = read_baselines(_file(config))
+    except (OSError, ValueError):
+        return {}
+    return {saved["test_digest"]: {DENSE: saved["baselines"][DENSE]}} if DENSE in saved["baselines"] else {}
+
+
+def _over_seeds(runs: Sequence[BaselineRun]) -> dict[str, Any]:
+    """A baseline as plain data: its mean accuracy, each run, and the cost of all settings and seeds together."""
+    first = runs[0].scores
+    of_seeds = [
+        {
+            "seed": run.seed,
+            "accuracy": run.scores.accuracy,
+            "test_digest": run.test_digest,
+            "is_correct": list(run.scores.is_correct),
+        }
+        for run in runs
+    ]
+    return {
+        "name": first.name,
+        "accuracy": sum(run.scores.accuracy for run in runs) / len(runs),
+        "setting": first.setting,
+        "validation": first.validation,
+        "runs": of_seeds,
+        "seconds": round(sum(run.cost["seconds"] for run in runs), 1),
+        "peak_megabytes": max((peak for run in runs if (peak := run.cost["peak_megabytes"]) is not None), default=None),
+    }
+
+
+def compare_again(config: ExperimentConfig, device: str = "auto", *, on_step: OnStep = silent) -> dict[str, Any]:
+    """The experiment's model against the baselines that `baselines.json` holds, which is rewritten.
+
+    For a model that is new where the test texts are not: no baseline is trained.
+    """
+    require_one_experiment(config)
+    path = _file(config)
+    if not path.is_file():
+        raise SavedFileError(f"there is no {path} to compare with; measure the baselines first")
+    results = read_baselines(path)
+    if results.get("test_digest") != digest(load_data(config, config.evaluation.seeds[0]).test):
+        raise SavedFileError(f"{path} was measured on other test texts; measure the baselines again")
+    # Where there is no model, reading the first reports what is missing.
+    models = _models(config, device) or {config.evaluation.seeds[0]: Run.of(config, device)}
+    results |= _comparison(models, results["baselines"], on_step)
+    write_json(path, results)
+    return results
+
+
+def measured_baselines(
+    config: ExperimentConfig, device: str, watchers: Watchers, *, again: bool = False
+) -> dict[str, Any]:
+    """The folder's `baselines.json`; measured first if a seed has no dense baseline in it, or with `again`."""
+    path = _file(config)
+    found = read_baselines(path) if path.is_file() and not again else None
+    dense_runs = baseline_decisions(found["baselines"][DENSE]) if found and DENSE in found["baselines"] else {}
+    if found is None or not dense_runs.keys() >= set(config.evaluation.seeds):
+        watchers.on_note("the dense baseline and TF-IDF")
+        run_baselines(config, device, on_step=watchers.until_interrupted("training the dense baseline"))
+        return read_baselines(path)
+    return found
+
+
+def read_baselines(path: Path) -> dict[str, Any]:
+    """What `run_baselines` wrote; anything else is refused."""
+    try:
+        saved = json.loads(path.read_text(encoding="utf-8"))
+        _ = int(saved["test_texts"])
+        for scores in saved["baselines"].values():
+            if not baseline_decisions(scores):
+                raise SavedFileError("a baseline without a run")
+            _ = float(scores["accuracy"])
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise SavedFileError(
+            f"{path} is not what this version of `lexical-sae baselines` writes; delete it or measure again"
+        ) from error
+    return saved
+
+
+def baseline_decisions(scores: Mapping[str, Any]) -> dict[int, Decisions]:
+    """Which test texts a baseline got right, by seed."""
+    return {run["seed"]: Decisions(run["test_digest"], tuple(run["is_correct"])) for run in scores["runs"]}
+
+
+def pairs_by_seed(
+    models: Mapping[int, Decisions], baseline: Mapping[int, Decisions]
+) -> dict[int, tuple[Decisions, Decisions]]:
+    """Models of an experiment, each with the baseline of its seed, or the first where there is none.
+
+    Models that were tested on other texts than their baseline are left out, as long as there are others.
+    """
+    first = next(iter(baseline.values()))
+    pairs = {seed: (model, baseline.get(seed, first)) for seed, model in models.items()}
+    same = {seed: (model, other) for seed, (model, other) in pairs.items() if model.digest == other.digest}
+    return same or dict(list(pairs.items())[:1])
+
+
+def _models(config: ExperimentConfig, device: str) -> dict[int, Run]:
+    """The experiment's runs with a model, by seed; one that was trained with other settings is refused."""
+    run = Run.of(config, device)
+    there = {one.seed: one for one in run.seeds if one.has_model} or ({run.seed: run} if run.has_model else {})
+    for one in there.values():
+        one.require_made_by(config)
+    return there
+
+
+def _comparison(runs: Mapping[int, Run], baselines: dict[str, Any], on_step: OnStep) -> dict[str, Any]:
+    """Accuracy of the experiment's models, and how much it is above that of each baseline."""
+    ours = {seed: _decisions(run, on_step) for seed, run in runs.items()}
+    accuracies = [sum(one.is_correct) / len(one.is_correct) for one in ours.values()]
+    differences = {}
+    for name, scores in baselines.items():
+        pairs = pairs_by_seed(ours, baseline_decisions(scores))
+        difference = paired_difference(*zip(*pairs.values(), strict=True))
+        differences[name] = {**asdict(difference), "seeds": [*pairs]}
+    folder = str(next(iter(runs.values())).model_folder)
+    return {
+        "model": {"folder": folder, "accuracy": sum(accuracies) / len(accuracies), "seeds": [*ours]},
+        "difference": differences,
+    }
+
+
+def _decisions(run: Run, on_step: OnStep) -> Decisions:
+    """Which of its test texts the model of a seed gets right."""
+    model, dataset = run.model_and_data()
+    scores = score(model, dataset.test, on_step)
+    run.release()
+    return Decisions(digest(dataset.test), scores.is_correct, tuple(text_digests(dataset.test)))
+
+
+def _file(config: ExperimentConfig) -> Path:
+    return Path(config.output_dir) / BASELINES

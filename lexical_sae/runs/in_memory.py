@@ -1,0 +1,83 @@
+"""Trained models from settings and rows, scored on nothing: what the command line and the Python estimators share.
+
+Without a folder nothing is written to disk.
+"""
+
+from collections.abc import Sequence
+
+from lexical_sae.data import TaggedDataset, TextDataset
+from lexical_sae.models.lexical_sae import CLASSIFY, TAG, LexicalSAE
+from lexical_sae.recipes.recipe import Recipe
+from lexical_sae.runs.calibrating import calibrate
+from lexical_sae.runs.folder import RunFolder
+from lexical_sae.runs.inputs import documents, training_documents
+from lexical_sae.runs.seeds import Fitted, Watchers, fit
+from lexical_sae.training.tasks import BothTasks, Task, positions
+from lexical_sae.utils.device import resolve_device, set_seed
+
+
+def train_model(
+    settings: Recipe,
+    dataset: TextDataset,
+    *,
+    seed: int,
+    device: str = "auto",
+    watchers: Watchers = Watchers(),
+    folder: RunFolder | None = None,
+) -> tuple[LexicalSAE, Fitted]:
+    """A classifier with the best weights of its training, calibrated, and how training ended.
+
+    Args:
+        settings: Model and training.
+        dataset: Training and validation rows; its test rows are not read.
+        seed: Of everything random.
+        device: auto, cpu, cuda or mps.
+        watchers: Get progress, and say when to stop.
+        folder: Gets history and checkpoints; training resumes from a checkpoint that it holds.
+    """
+    set_seed(seed)
+    labels = {CLASSIFY: dataset.label_names}
+    model = LexicalSAE.from_backbone(settings.model, labels, dataset.train.texts).to(resolve_device(device))
+    train = training_documents(model, dataset, settings.training.negations, seed)
+    fitted = fit(model, train, documents(model, dataset.validation), settings.training, seed, folder, watchers)
+    model.calibration = calibrate(model, dataset, on_step=watchers.on_step)
+    return model, fitted
+
+
+def train_tagger(
+    settings: Recipe,
+    dataset: TaggedDataset,
+    texts: TextDataset | None = None,
+    *,
+    seed: int,
+    device: str = "auto",
+    watchers: Watchers = Watchers(),
+    folder: RunFolder | None = None,
+) -> tuple[LexicalSAE, Fitted]:
+    """The same for a tagger, or with `texts` for a model that tags words and classifies texts."""
+    set_seed(seed)
+    model = _new_tagger(settings, dataset, texts).to(resolve_device(device))
+    train, validation = _tasks(model, dataset, texts)
+    return model, fit(model, train, validation, settings.training, seed, folder, watchers)
+
+
+def _new_tagger(settings: Recipe, dataset: TaggedDataset, texts: TextDataset | None) -> LexicalSAE:
+    """An untrained tagger, or a tagger and classifier with the same labels."""
+    sentences = [" ".join(words) for words in dataset.train.tokens]
+    if texts is None:
+        return LexicalSAE.from_backbone(settings.model, {TAG: dataset.tag_names}, sentences)
+    labels = {CLASSIFY: texts.label_names, TAG: dataset.tag_names}
+    # Sentences that are documents too are not to count twice where words are counted.
+    return LexicalSAE.from_backbone(settings.model, labels, list(dict.fromkeys([*sentences, *texts.train.texts])))
+
+
+def _tasks(model: LexicalSAE, dataset: TaggedDataset, texts: TextDataset | None) -> Sequence[Task]:
+    """What to learn from, and to validate on."""
+    tagged = [
+        positions(model.tokenizer, split, dataset.tag_names, model.max_length, model.shapes)[0]
+        for split in (dataset.train, dataset.validation)
+    ]
+    if texts is None:
+        return tagged
+    splits = (texts.train, texts.validation)
+    return [BothTasks(documents(model, split), own) for split, own in zip(splits, tagged, strict=True)]

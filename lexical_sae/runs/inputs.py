@@ -1,0 +1,92 @@
+"""The texts and sentences that an experiment's settings name."""
+
+import hashlib
+import json
+from collections import Counter
+from dataclasses import replace
+
+import torch
+
+from lexical_sae.config.schema import ExperimentConfig
+from lexical_sae.data import TaggedDataset, TextDataset, TextSplit, load_tagged_dataset, load_text_dataset
+from lexical_sae.data.batches import tokenize
+from lexical_sae.data.polarity import negation_examples, positive_class
+from lexical_sae.models.lexical_sae import CLASSIFY, LexicalSAE
+from lexical_sae.training.tasks import Documents
+from lexical_sae.utils.errors import SettingsError
+
+MOST_NEGATIONS = 2100
+
+
+def load_data(config: ExperimentConfig, seed: int) -> TextDataset:
+    """The data set that the settings name."""
+    data = config.data
+    if data.documents is not None:
+        raise SettingsError(
+            f"data.documents ({data.documents}) is for models that also tag: train with `lexical-sae ner`, or name the "
+            "texts as data.dataset_name"
+        )
+    return load_text_dataset(
+        data.dataset_name,
+        path=data.path,
+        train_samples=data.train_samples,
+        test_samples=data.test_samples,
+        seed=seed,
+        text_column=data.text_column,
+        label_column=data.label_column,
+        skip_bad_rows=data.skip_bad_rows,
+    )
+
+
+def load_sentences(config: ExperimentConfig, seed: int) -> TaggedDataset:
+    """The tagging data set that the settings name."""
+    data = config.data
+    return load_tagged_dataset(
+        data.dataset_name, path=data.path, train_samples=data.train_samples, test_samples=data.test_samples, seed=seed
+    )
+
+
+def documents(model: LexicalSAE, split: TextSplit) -> Documents:
+    """A split as the training loop wants it."""
+    texts, labels = tokenize(model.tokenizer, split.texts, model.max_length), torch.tensor(split.labels)
+    weights = None if split.weights is None else torch.tensor(split.weights)
+    return Documents(texts, labels.long(), weights=weights)
+
+
+def training_documents(model: LexicalSAE, dataset: TextDataset, share: float, seed: int) -> Documents:
+    """The training texts; for literal words and a task of sentiment, with some sentences about negation."""
+    positive = positive_class(dataset.label_names)
+    count = min(MOST_NEGATIONS, round(share * len(dataset.train)))
+    if model.literal is None or positive is None or not count:
+        return documents(model, dataset.train)
+    made = negation_examples(count, positive, seed)
+    given = dataset.train
+    weights = given.weights and given.weights + (1.0,) * len(made)
+    joined = TextSplit(given.texts + made.texts, given.labels + made.labels, weights=weights)
+    return replace(documents(model, joined), num_made=len(made))
+
+
+def digest(split: TextSplit) -> str:
+    """A hash of the texts and labels, in order."""
+    return hashlib.sha256(json.dumps([list(split.texts), list(split.labels)]).encode()).hexdigest()
+
+
+def text_digests(split: TextSplit) -> list[str]:
+    """A hash of each text with its label; the second of two equal ones has another, and so on."""
+    seen: Counter[tuple[str, int]] = Counter()
+    found = []
+    for row in zip(split.texts, split.labels, strict=True):
+        found.append(hashlib.sha256(json.dumps([*row, seen[row]]).encode()).hexdigest()[:16])
+        seen[row] += 1
+    return found
+
+
+def require_same_labels(model: LexicalSAE, dataset: TextDataset) -> None:
+    """Refuse data whose labels are not the model's: they are numbers from here on, and would be other classes."""
+    model.head(CLASSIFY)
+    theirs, ours = tuple(dataset.label_names), tuple(model.labels[CLASSIFY])
+    if theirs != ours:
+        raise SettingsError(
+            f"the labels of {dataset.name} are {', '.join(theirs)}, those of the model {', '.join(ours)}: the data "
+            "changed since training; restore it, or train again"
+        )

@@ -1,0 +1,131 @@
+"""Texts of a file or a named data set, for a model that is there already: its labels say how classes are numbered."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from lexical_sae.data import load_text_dataset
+from lexical_sae.data.cell_values import text_problem
+from lexical_sae.data.examples import TextSplit
+from lexical_sae.data.files import as_table
+from lexical_sae.data.rows import TEXT_NAMES, choose_columns, labelled_rows
+from lexical_sae.data.sources.registry import TEXT_DATASETS
+from lexical_sae.data.table import list_places
+from lexical_sae.inference.labels import label_index, labels_of
+from lexical_sae.models.lexical_sae import LexicalSAE
+from lexical_sae.utils.errors import DataError, SettingsError
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns hold what, and whether labels are wanted at all."""
+
+    text: str | None = None
+    label: str | None = None
+    is_labelled: bool = True
+    skip_bad_rows: bool = False
+    """Whether rows of a file without what is wanted are left out, instead of refused."""
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Texts, with their classes where those are wanted."""
+
+    texts: Sequence[str]
+    labels: list[int] | None
+    """As the model numbers its classes; None where the model's own decision counts."""
+    notes: tuple[str, ...] = ()
+    """What was inferred of the file, and which rows were left out."""
+
+
+class GivenTexts(NamedTuple):
+    """The texts of a file, and notes on rows that were left out."""
+
+    texts: list[str]
+    notes: tuple[str, ...]
+
+
+def load_corpus(model: LexicalSAE, file: Path | None, data: str | None, columns: Columns) -> Corpus:
+    """The texts of a file, or the test texts of a named data set, with their classes if those are wanted."""
+    if (file is None) == (data is None):
+        raise SettingsError("give either your texts (--file texts.csv) or a data set by name (--data sst2)")
+    if data is not None:
+        rows = _test_rows(data, columns)
+        return Corpus(rows.texts, rows.classes(model, "class") if columns.is_labelled else None)
+    assert file is not None
+    if not columns.is_labelled:
+        texts, notes = read_texts(file, columns.text, skip_bad_rows=columns.skip_bad_rows)
+        return Corpus(texts, None, notes)
+    rows = _file_rows(file, "--file", columns)
+    return Corpus(rows.texts, rows.classes(model, "class"), rows.notes)
+
+
+def labelled_texts(model: LexicalSAE, data: str, columns: Columns) -> tuple[TextSplit, tuple[str, ...]]:
+    """Texts of a file, or test texts of a named set, labelled as the model numbers its classes; notes on guesses."""
+    is_named = data in TEXT_DATASETS
+    rows = _test_rows(data, columns) if is_named else _file_rows(data, "data", columns)
+    return TextSplit(tuple(rows.texts), tuple(rows.classes(model, f"{data}: label"))), rows.notes
+
+
+def read_texts(file: Path, column: str | None = None, *, skip_bad_rows: bool = False) -> GivenTexts:
+    """The texts of a CSV, TSV or JSONL file, in its order; rows without a text are refused with their lines.
+
+    Without a `column` it is the only one, or the one with the most usual name. With `skip_bad_rows` rows without a text
+    are left out, and counted in a note.
+    """
+    table = as_table(file, "--file")
+    name = column or _inferred_column(list(table.columns), str(file))
+    cells = table.column(name)
+    problems = {row: problem for row, cell in enumerate(cells) if (problem := text_problem(cell))}
+    bad = [f"{table.place(row)} ({problem})" for row, problem in problems.items()]
+    if bad and not skip_bad_rows:
+        raise DataError(
+            f"rows without a text in column {name!r}: {list_places(bad)}; mend them, or leave them out with "
+            "--skip-bad-rows"
+        )
+    texts = [str(cell) for row, cell in enumerate(cells) if row not in problems]
+    if not texts:
+        raise DataError(f"{file} has no row with a text in column {name!r}")
+    notes = (f"left out {len(bad)} of {len(cells)} rows, without a text: {list_places(bad)}",) if bad else ()
+    return GivenTexts(texts, notes)
+
+
+def _inferred_column(columns: list[str], file: str) -> str:
+    by_name = {name.casefold(): name for name in reversed(columns)}
+    usual = [by_name[name] for name in TEXT_NAMES if name in by_name]
+    found = columns if len(columns) == 1 else usual
+    if not found:
+        raise DataError(
+            f"{file}: which column holds the texts? Name it with --text-column. Columns seen: {', '.join(columns)}"
+        )
+    return found[0]
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Texts with their labels as they are written, and what was inferred about them."""
+
+    texts: Sequence[str]
+    labels: Sequence[str]
+    notes: tuple[str, ...]
+
+    def classes(self, model: LexicalSAE, source: str) -> list[int]:
+        """The labels as the model numbers its classes; `source` is named in errors."""
+        names = labels_of(model)
+        place = {name: label_index(names, name, source) for name in dict.fromkeys(self.labels)}
+        return [place[name] for name in self.labels]
+
+
+def _test_rows(data: str, columns: Columns) -> _Rows:
+    if columns.text or columns.label:
+        raise SettingsError(f"--text-column and --label-column are for files; {data} has columns of its own")
+    dataset = load_text_dataset(data)
+    return _Rows(dataset.test.texts, [dataset.label_names[label] for label in dataset.test.labels], dataset.notes)
+
+
+def _file_rows(file: str | Path, source: str, columns: Columns) -> _Rows:
+    table = as_table(file, source)
+    text, label, guesses = choose_columns(table, columns.text, columns.label)
+    rows = labelled_rows(table, text, label, skip_bad_rows=columns.skip_bad_rows)
+    return _Rows(rows.texts, list(rows.labels), (*guesses, *rows.notes))

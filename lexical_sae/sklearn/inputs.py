@@ -1,0 +1,138 @@
+"""What users of scikit-learn and pandas pass in, as texts, class names and weights; what cannot be used is refused."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils import assert_all_finite, column_or_1d
+from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.multiclass import check_classification_targets
+
+from lexical_sae.data.cell_values import is_missing, label_text, repair_text
+from lexical_sae.utils.errors import DataError
+
+ROWS_NAMED = 5
+"""Rows that an error names."""
+
+
+def texts_of(X: Any) -> list[str]:
+    """The texts of a list, tuple, array, Series or one-column frame; anything but strings is refused with its rows.
+
+    Example: `texts_of(frame[["review"]])` -> ["a warm film", ...]
+    """
+    if isinstance(X, str | bytes):
+        raise DataError(f"X is one {type(X).__name__}, not a list of texts; write [text]")
+    rows = _column(X)
+    odd = [row for row, text in enumerate(rows) if not isinstance(text, str)]
+    if odd:
+        first = rows[odd[0]]
+        found = "nothing" if is_missing(first) else f"{type(first).__name__} {first!r:.60}"
+        named = ", ".join(map(str, odd[:ROWS_NAMED])) + (", …" if len(odd) > ROWS_NAMED else "")
+        raise DataError(f"{len(odd)} of {len(rows)} rows of X are no text (rows {named}; row {odd[0]} is {found})")
+    return [repair_text(str(text)) for text in rows]
+
+
+def _column(X: Any) -> list[Any]:
+    """The rows of whatever has one column."""
+    if isinstance(X, dict):
+        raise DataError("X is a dict; pass one of its columns, such as X['text']")
+    shape = getattr(X, "shape", None)
+    if shape is not None and len(shape) == 2:
+        if shape[1] != 1:
+            raise DataError(f"X has {shape[1]} columns; pass the one with the texts, such as frame['text']")
+        X = X.iloc[:, 0] if hasattr(X, "iloc") else X.to_series() if hasattr(X, "to_series") else X[:, 0]
+    elif shape is not None and len(shape) != 1:
+        raise DataError(f"X has {len(shape)} dimensions; pass one text per row. Reshape your data")
+    if not isinstance(X, Iterable):
+        raise DataError(f"X is {type(X).__name__}; pass a list, an array, a Series or a one-column frame of texts")
+    return list(X.tolist() if isinstance(X, np.ndarray) else X)
+
+
+@dataclass(frozen=True)
+class Classes:
+    """The classes of some labels: as given, and by the names that a model knows them under."""
+
+    values: np.ndarray
+    """Sorted, as `classes_` has them."""
+    names: tuple[str, ...]
+    """The name of each, in the same order."""
+    of_rows: tuple[str, ...]
+    """The name of every row's label."""
+
+
+def classes_of(y: Any) -> tuple[np.ndarray, Classes]:
+    """The labels as one array, and their classes; two classes with the same name are refused."""
+    labels = _labels(y)
+    values = _distinct(labels)
+    names = tuple(label_text(value) for value in values)
+    for name, value in zip(names, values, strict=True):
+        same = [other for other, its_name in zip(values, names, strict=True) if its_name == name]
+        if len(same) > 1:
+            raise DataError(
+                f"the classes {_shown(same[0])} and {_shown(same[1])} are both written {name!r}; write them alike, or "
+                "differently"
+            )
+        if not name:
+            raise DataError(f"the class {_shown(value)} is written with no character; give it a name")
+    if len(values) == 1:
+        raise DataError(f"y has only one class, {_shown(values[0])}; a classifier needs at least two")
+    return labels, Classes(values, names, tuple(label_text(label) for label in labels))
+
+
+def _shown(label: Any) -> str:
+    """A label as Python writes it, without the type that numpy has for it."""
+    return repr(label.item() if isinstance(label, np.generic) else label)
+
+
+def _labels(y: Any) -> np.ndarray:
+    if y is None:
+        raise DataError("this estimator requires y to be passed, but the target y is None")
+    if isinstance(y, list | tuple) and len({isinstance(label, str) for label in y}) == 2:
+        # numpy would write numbers beside names as names.
+        found = np.empty(len(y), dtype=object)
+        found[:] = y
+        y = found
+    shape = getattr(y, "shape", ())
+    if len(shape) == 2 and shape[1] > 1:
+        raise DataError(
+            f"y has {shape[1]} columns; each text has one label here. For several, fit one classifier per column "
+            "(sklearn.multioutput.MultiOutputClassifier)"
+        )
+    labels = column_or_1d(y, warn=True)
+    if labels.dtype.kind == "f":
+        assert_all_finite(labels, input_name="y")
+    if missing := [row for row, label in enumerate(labels) if is_missing(label)]:
+        raise DataError(f"y has no label in {len(missing)} rows (the first is row {missing[0]}): Input y contains NaN")
+    if labels.dtype.kind != "O":
+        check_classification_targets(labels)
+    return labels
+
+
+def _distinct(labels: np.ndarray) -> np.ndarray:
+    try:
+        return np.unique(labels)
+    except TypeError:
+        # Labels of several types have no order of their own.
+        values = sorted(set(labels.tolist()), key=lambda value: (type(value).__name__, str(value)))
+        found = np.empty(len(values), dtype=object)
+        found[:] = values
+        return found
+
+
+def weights_of(sample_weight: Any, class_weight: Any, labels: np.ndarray) -> np.ndarray | None:
+    """The weight of every row with a mean of one; None where all rows count the same."""
+    weights = np.ones(len(labels))
+    if sample_weight is not None:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+        if weights.shape != (len(labels),):
+            raise DataError(f"sample_weight has the shape {weights.shape}; give one number per row, ({len(labels)},)")
+        if not np.isfinite(weights).all() or (weights < 0).any():
+            raise DataError("sample_weight holds a negative number, NaN or infinity; give numbers from 0 up")
+    if class_weight is not None:
+        weights = weights * compute_sample_weight(class_weight, labels)
+    if not weights.any():
+        raise DataError("Sample weights must contain at least one non-zero number.")
+    if (weights == weights[0]).all():
+        return None
+    return weights / weights[weights > 0].mean()

@@ -1,0 +1,1 @@
+"""Experiments on trained models, beyond the evaluation that every run gets."""

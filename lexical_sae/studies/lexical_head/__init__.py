@@ -1,0 +1,1 @@
+"""Fitting a masked-LM head to an encoder that has none."""

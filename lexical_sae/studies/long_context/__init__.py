@@ -1,0 +1,1 @@
+"""Does a decision survive in a long document?"""

@@ -1,0 +1,1 @@
+"""Words with several senses: slots, senses and word-in-context pairs."""

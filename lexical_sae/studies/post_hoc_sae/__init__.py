@@ -1,0 +1,1 @@
+"""A model's words compared with sparse autoencoders fitted to its encoder afterwards."""

@@ -1,0 +1,10 @@
+"""Training: a model, a task and settings in; the best weights out.
+
+loop, tasks         the one loop, for documents and positions
+criterion, optim    what is minimized, and by which optimizer
+stopping            which epoch to keep
+checkpoint          saving and resuming, bit by bit; `random_state` belongs to it
+batch_size, lr_range, calibrate     what is found out before training
+word_table, word_vectors, auxiliary_head, folds, independence     parts of some recipes
+dense               the dense baselines
+"""

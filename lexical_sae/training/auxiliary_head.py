@@ -1,0 +1,48 @@
+"""The auxiliary head: a plain classifier on the encoder's own states, there while a model learns and gone afterwards.
+
+Words are a narrow way into an encoder: in each text only the few that are open learn, and each only through its own
+row of the decoder. The auxiliary head learns the task at full width, as a dense classifier does, and two things come
+of it: the encoder is shaped as fast as it would be without words, and the words have more to learn from than a label.
+It never decides: the trained model is the same with or without it.
+"""
+
+from jaxtyping import Float, Int
+from pydantic import Field, NonNegativeFloat, PositiveFloat
+from torch import Tensor, nn
+from torch.nn.functional import dropout
+
+from lexical_sae.circuits.losses import Scalar, completeness_kl, weighted_cross_entropy
+from lexical_sae.utils.part import PartConfig
+
+
+class AuxiliaryHead(nn.Module):
+    """One linear layer on the encoder's states: their mean, or a tagged position's."""
+
+    class Config(PartConfig):
+        weight: PositiveFloat = 1.0
+        """How much the auxiliary head's own cross-entropy counts, which is what shapes the encoder."""
+        imitation: NonNegativeFloat = 0.5
+        """Weight of KL(auxiliary head || words), which trains the words only."""
+        dropout: float = Field(default=0.1, ge=0, lt=1)
+        """Share of the encoder state that the auxiliary head does not see, at random."""
+
+        def build(self, width: int, num_labels: int) -> "AuxiliaryHead":
+            return AuxiliaryHead(self, width, num_labels)
+
+    def __init__(self, config: Config, width: int, num_labels: int) -> None:
+        super().__init__()
+        self.config = config
+        self.layer = nn.Linear(width, num_labels)
+
+    def forward(
+        self,
+        states: Float[Tensor, "N E"],
+        word_logits: Float[Tensor, "N C"],
+        labels: Int[Tensor, " N"],
+        label_smoothing: float = 0.0,
+        weights: Float[Tensor, " N"] | None = None,
+    ) -> Scalar:
+        """What the auxiliary head adds to the loss of samples that the words decided on."""
+        logits = self.layer(dropout(states, self.config.dropout, self.training))
+        own = weighted_cross_entropy(logits, labels, weights, label_smoothing)
+        return self.config.weight * own + self.config.imitation * completeness_kl(logits, word_logits, weights)

@@ -1,0 +1,1 @@
+"""The dense baseline: the same encoder without words in between."""

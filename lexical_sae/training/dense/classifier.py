@@ -1,0 +1,125 @@
+"""Baselines on the same rows: the dense baseline, and TF-IDF with logistic regression as the floor."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from lexical_sae.data import TextDataset, TextSplit
+from lexical_sae.data.batches import Batch, TokenizedTexts, batches, tokenize
+from lexical_sae.models.dense_baseline import DenseClassifier
+from lexical_sae.training.dense.fine_tuning import DENSE_RATES, Schedule, best_of_rates, fine_tune
+from lexical_sae.utils.device import resolve_device
+from lexical_sae.utils.errors import SettingsError
+from lexical_sae.utils.progress import OnStep, Step, silent
+
+STRENGTHS = (1.0, 4.0, 16.0)
+"""What the floor's regression may choose from; the weaker its prior, the larger."""
+
+
+@dataclass(frozen=True)
+class BaselineScores:
+    """How a baseline does, text by text, so that differences can be paired."""
+
+    name: str
+    accuracy: float
+    is_correct: tuple[bool, ...]
+    """Of each test text, in order."""
+    setting: str
+    """What was chosen on the validation texts."""
+    validation: dict[str, float]
+    """Validation accuracy of every setting that was tried."""
+
+
+def tfidf_baseline(dataset: TextDataset, on_step: OnStep = silent) -> BaselineScores:
+    """Words and word pairs, weighted by rarity, into a logistic regression; its regularization chosen on validation."""
+    on_step(Step("TF-IDF, counting words", 0, len(STRENGTHS)))
+    vectors, train = _counted_words(dataset.train.texts)
+    validation, test = (vectors.transform(split.texts) for split in (dataset.validation, dataset.test))
+    models = {}
+    for done, activation in enumerate(STRENGTHS):
+        models[f"C={activation:g}"] = LogisticRegression(C=activation, max_iter=2000).fit(train, dataset.train.labels)
+        on_step(Step("TF-IDF, fitting", done + 1, len(STRENGTHS)))
+    found = {name: float(model.score(validation, dataset.validation.labels)) for name, model in models.items()}
+    best = max(found, key=lambda name: found[name])
+    return scores_on(dataset.test, "TF-IDF", models[best].predict(test), best, found)
+
+
+def _counted_words(texts: Sequence[str]) -> tuple[TfidfVectorizer, Any]:
+    """Words and pairs that two texts have, or, of texts that share none, those of one; with their weights."""
+    failure: ValueError | None = None
+    for least in (2, 1):
+        vectors = TfidfVectorizer(ngram_range=(1, 2), min_df=least, sublinear_tf=True)
+        try:
+            return vectors, vectors.fit_transform(texts)
+        except ValueError as error:
+            # So that nothing is left is reported.
+            failure = error
+    raise SettingsError(
+        f"none of the {len(texts)} training texts has a word of two letters, so TF-IDF has no feature"
+    ) from failure
+
+
+def dense_baseline(
+    dataset: TextDataset,
+    backbone: str,
+    *,
+    epochs: int,
+    batch_size: int,
+    max_length: int,
+    rates: Sequence[float] = DENSE_RATES,
+    seed: int = 0,
+    device: str = "auto",
+    on_step: OnStep = silent,
+) -> BaselineScores:
+    """The same encoder fine-tuned without words in between: best of a few learning rates, chosen on validation."""
+    schedule = Schedule(epochs, batch_size, seed, on_step)
+
+    def trained(rate: float) -> DenseClassifier:
+        model = DenseClassifier(backbone, len(dataset.label_names)).to(resolve_device(device))
+        texts, labels = tokenize(model.tokenizer, dataset.train.texts, max_length), torch.tensor(dataset.train.labels)
+
+        def loss_of(rows: list[int]) -> Tensor:
+            logits = _logits(model, texts.batch(rows))
+            return cross_entropy(logits, labels[rows].to(logits.device))
+
+        fine_tune(model, texts, loss_of, rate, schedule)
+        return model
+
+    def accuracy(model: DenseClassifier) -> float:
+        predicted = predict(model, tokenize(model.tokenizer, dataset.validation.texts, max_length), on_step)
+        return float((predicted == torch.tensor(dataset.validation.labels)).float().mean())
+
+    model, best, found = best_of_rates(rates, trained, accuracy, seed)
+    predicted = predict(model, tokenize(model.tokenizer, dataset.test.texts, max_length), on_step)
+    return scores_on(dataset.test, "dense baseline", predicted.numpy(), best, found)
+
+
+def _logits(model: DenseClassifier, batch: Batch) -> Float[Tensor, "B C"]:
+    device = next(model.parameters()).device
+    return model(batch.input_ids.to(device), batch.attention_mask.to(device))
+
+
+@torch.no_grad()
+def predict(model: DenseClassifier, texts: TokenizedTexts, on_step: OnStep = silent) -> Int[Tensor, " T"]:
+    """The class of each text."""
+    model.eval()
+    predicted = torch.empty(len(texts), dtype=torch.long)
+    for batch in batches(texts, 64, "dense baseline, deciding", on_step):
+        predicted[batch.rows] = _logits(model, batch).argmax(-1).cpu()
+    return predicted
+
+
+def scores_on(
+    test: TextSplit, name: str, predicted: np.ndarray, setting: str, validation: dict[str, float]
+) -> BaselineScores:
+    """The scores of a baseline that predicted these classes for the test texts."""
+    is_correct = tuple(bool(p == gold) for p, gold in zip(predicted.tolist(), test.labels, strict=True))
+    return BaselineScores(name, sum(is_correct) / len(is_correct), is_correct, setting, validation)

@@ -1,0 +1,122 @@
+"""What a sentence encoder does without any training: mean states into a logistic regression.
+
+1. The encoder reads every text once, as it was published; a text is the mean of its tokens' states.
+2. Columns are scaled to the training texts' mean and standard deviation.
+3. The regression's prior is chosen by cross-validation on the training texts; validation texts are not used.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from numpy import ndarray
+from sklearn.linear_model import LogisticRegression
+from torch import Tensor
+
+from lexical_sae.data import TextDataset
+from lexical_sae.data.batches import length_buckets, tokenize
+from lexical_sae.models.backbone import Backbone, load_backbone
+from lexical_sae.training.dense.classifier import BaselineScores, scores_on
+from lexical_sae.utils.device import resolve_device
+from lexical_sae.utils.progress import OnStep, Step, silent
+
+NAME = "frozen encoder"
+STRENGTHS = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0)
+"""What the regression may choose from; the weaker its prior, the larger."""
+USUAL_STRENGTH = 0.01
+"""Where there are too few texts to choose."""
+FOLDS = 5
+
+
+def frozen_baseline(
+    dataset: TextDataset, backbone: str, *, max_length: int, device: str = "auto", on_step: OnStep = silent
+) -> BaselineScores:
+    """Logistic regression on the mean states of an encoder that is not trained.
+
+    Args:
+        dataset: Its training texts are fitted on, its test texts scored.
+        backbone: `bundled:minilm`, a local folder or a hub name.
+        max_length: Longest text in tokens; longer ones are cut.
+        device: Where the encoder runs.
+        on_step: Told of progress.
+
+    Returns:
+        Its scores, as those of the other baselines; `validation` holds the cross-validated accuracies.
+    """
+    encoder = load_backbone(backbone, reads_logits=False).to(resolve_device(device)).eval()
+    splits = (dataset.train.texts, dataset.test.texts)
+    train, test = (mean_states(encoder, texts, max_length, on_step).double().numpy() for texts in splits)
+    centre, scale = train.mean(0), train.std(0) + 1e-6
+    train, test = (train - centre) / scale, (test - centre) / scale
+    labels = np.asarray(dataset.train.labels)
+    found = cross_validated(train, labels, on_step)
+    # Of equal ones the strongest prior.
+    best = max(found, key=lambda strength: found[strength]) if found else USUAL_STRENGTH
+    model = _regression(best).fit(train, labels)
+    named = {f"C={strength:g}": accuracy for strength, accuracy in found.items()}
+    return scores_on(dataset.test, NAME, model.predict(test), f"C={best:g}", named)
+
+
+@torch.no_grad()
+def mean_states(
+    encoder: Backbone, texts: Sequence[str], max_length: int, on_step: OnStep = silent
+) -> Float[Tensor, "T E"]:
+    """The mean of the encoder's last states over the tokens of each text, special tokens included."""
+    tokenized = tokenize(encoder.tokenizer, texts, min(max_length, encoder.max_tokens))
+    means = torch.empty(len(texts), encoder.encoder_width)
+    device = next(encoder.parameters()).device
+    done = 0
+    for rows in length_buckets(tokenized, 64):
+        batch = tokenized.batch(rows)
+        mask = batch.attention_mask.to(device).bool()
+        states = encoder.encoder_states(batch.input_ids.to(device), mask)
+        sums = (states * mask[..., None]).sum(1)
+        means[rows] = (sums / mask.sum(1, keepdim=True).clamp(min=1)).cpu()
+        done += len(rows)
+        on_step(Step("frozen encoder, reading", done, len(texts)))
+    return means
+
+
+def cross_validated(
+    states: Float[ndarray, "T E"], labels: Int[ndarray, " T"], on_step: OnStep = silent
+) -> dict[float, float]:
+    """Accuracy of every strength over stratified folds; empty where a fold would leave fewer than two classes."""
+    folds = stratified_folds(labels)
+    parts = [(folds != k, folds == k) for k in range(FOLDS) if (folds == k).any()]
+    if any(len(np.unique(labels[kept])) < 2 for kept, _ in parts):
+        return {}
+    right = dict.fromkeys(STRENGTHS, 0)
+    for done, (kept, left_out) in enumerate(parts):
+        for strength, model in _path(states[kept], labels[kept]):
+            right[strength] += int(np.sum(model.predict(states[left_out]) == labels[left_out]))
+        on_step(Step("frozen encoder, fitting", done + 1, len(parts)))
+    return {strength: count / len(labels) for strength, count in right.items()}
+
+
+def stratified_folds(labels: Int[ndarray, " T"]) -> Int[ndarray, " T"]:
+    """The fold of each text, the same every time: the texts of each class are dealt out in a random order.
+
+    Example: 10 texts of each of two classes -> 2 of each in every fold
+    """
+    draw = np.random.default_rng(0)
+    folds = np.empty(len(labels), dtype=np.int64)
+    dealt = 0
+    for label in np.unique(labels):
+        rows = draw.permutation(np.flatnonzero(labels == label))
+        # Going on where the class before ended keeps folds of equal size when classes are small.
+        folds[rows] = (dealt + np.arange(len(rows))) % FOLDS
+        dealt += len(rows)
+    return folds
+
+
+def _path(states: ndarray, labels: ndarray) -> Iterator[tuple[float, LogisticRegression]]:
+    """The regression at every strength, each begun where the stronger prior before it ended."""
+    model = _regression(STRENGTHS[0])
+    for strength in STRENGTHS:
+        model.set_params(C=strength)
+        yield strength, model.fit(states, labels)
+
+
+def _regression(strength: float) -> LogisticRegression:
+    return LogisticRegression(C=strength, max_iter=5000, tol=1e-3, warm_start=True)

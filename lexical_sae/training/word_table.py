@@ -1,0 +1,257 @@
+"""The table of a model with literal words, fitted without context.
+
+    row(w) = own(w) + P m(w)        logits(text) = sum over its words of default activation * row(w) + bias
+
+1. m(w) is the mean state of the word in the *pretrained* encoder over the training texts: no label enters. Words that
+   are rare or were never met are shrunk towards what a ridge regression predicts from their input embedding.
+2. own and P minimise a cross-entropy with two ridge penalties: convex, so there is no seed and no learning rate. Own
+   weights of rare words are penalised less (by their inverse document frequency).
+3. Five more tables leave out a fifth of the texts each. Context is learned on those (`FoldedDocuments`), because a
+   table explains its own training texts too well to leave context anything to learn.
+4. Rows that are too small to matter are emptied; the context shift learns how large the others are.
+"""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse
+import torch
+from jaxtyping import Float, Int
+from scipy.optimize import minimize
+from scipy.special import logsumexp
+from torch import Tensor
+
+from lexical_sae.data.batches import TokenizedTexts, length_buckets
+from lexical_sae.models.layers.cut_words import NO_WORD
+from lexical_sae.models.layers.literal_words import occurrences
+from lexical_sae.models.lexical_sae import LexicalSAE
+from lexical_sae.models.literal_reading import read_words
+from lexical_sae.models.table_head import TableHead
+from lexical_sae.training.tasks import Documents
+from lexical_sae.utils.progress import OnStep, Step, silent
+
+logger = logging.getLogger(__name__)
+
+SHRINK = 3.0
+"""A word's mean state counts as much as what its embedding predicts when it was met so many times."""
+RIDGE = 10.0
+PENALTIES = ((3e-5, 3e-5), (1e-4, 1e-4), (1e-4, 3e-4), (3e-4, 3e-4))
+"""What to choose from, by the cross-entropy of a left-out fold: of own weights, and of the shared projection."""
+
+
+@dataclass(frozen=True)
+class WordVectors:
+    """A label-blind vector per dimension, and how it follows from an input embedding alone."""
+
+    vectors: Float[Tensor, "V E"]
+    from_embedding: Float[Tensor, "D1 E"]
+    """For words that were never met; the last row is the bias."""
+    counts: Int[Tensor, " V"]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A fitted table, class-centred."""
+
+    rows: Float[Tensor, "V C"]
+    bias: Float[Tensor, " C"]
+    projection: Float[Tensor, "E C"]
+
+
+def fit_word_table(
+    model: LexicalSAE,
+    documents: Documents,
+    folds: Int[Tensor, " T"],
+    fold_heads: Sequence[str],
+    on_step: OnStep = silent,
+) -> None:
+    """Fit the table of the documents' head and those of the folds, while the encoder is still the pretrained one."""
+    head = model.head(documents.head)
+    assert isinstance(head, TableHead)
+    documents = documents.given()
+    folds = folds[: len(documents.texts)]
+    vectors = word_vectors(model, documents, on_step)
+    counted = default_activations(model, documents)
+    num_labels = len(model.labels[documents.head])
+    fitter = TableFitter(counted, documents.labels, num_labels, vectors, documents.weights)
+    steps = len(PENALTIES) + len(fold_heads) + 1
+    # The first fold that is not empty: few texts leave some so.
+    held_out = folds == folds.min()
+    losses: list[float] = []
+    for penalties in PENALTIES:
+        losses.append(fitter.loss(fitter.fit(penalties, ~held_out), held_out))
+        on_step(Step("fitting the table of words", len(losses), steps))
+    best = PENALTIES[int(np.argmin(losses))]
+    logger.info("table of words: penalties %s, cross-entropy of a left-out fold %.4f", best, min(losses))
+    whole = fitter.fit(best)
+    on_step(Step("fitting the table of words", len(PENALTIES) + 1, steps))
+    _write(head, whole, vectors)
+    for k, name in enumerate(fold_heads):
+        other = model.head(name)
+        assert isinstance(other, TableHead)
+        _write(other, fitter.fit(best, folds != k), vectors)
+        on_step(Step("fitting the table of words", len(PENALTIES) + 2 + k, steps))
+    size = head.word_vectors.abs().amax(-1)
+    model.gate.close(size == 0)
+    if model.context is not None:
+        model.context.size.copy_(size)
+
+
+@torch.no_grad()
+def _write(head: TableHead, table: Table, vectors: WordVectors) -> None:
+    """Put a table into a head: small rows are empty, and unseen words get theirs from their embedding."""
+    is_small = table.rows.abs().amax(-1, keepdim=True) < head.config.least_row
+    head.word_vectors.copy_(table.rows.masked_fill(is_small, 0.0))
+    head.class_bias.copy_(table.bias)
+    head.unseen_weights.copy_(vectors.from_embedding @ table.projection)
+
+
+@torch.no_grad()
+def word_vectors(model: LexicalSAE, documents: Documents, on_step: OnStep = silent) -> WordVectors:
+    """Mean states of the words in the training texts, filled in and shrunk by what input embeddings predict."""
+    assert model.literal is not None
+    device = next(model.parameters()).device
+    sums = torch.zeros(len(model.dimensions), model.backbone.encoder_width, dtype=torch.float64)
+    counts = torch.zeros(len(model.dimensions), dtype=torch.long)
+    done = 0
+    was_training = model.training
+    model.eval()
+    for rows in length_buckets(documents.texts, 64):
+        batch = documents.texts.batch(rows)
+        input_ids, mask = batch.input_ids.to(device), batch.attention_mask.to(device)
+        words = model.own_words(input_ids).masked_fill(~mask.bool(), NO_WORD)
+        _, _, found = occurrences(words)
+        states = model.literal.word_states(model.encoder_states(input_ids, mask), input_ids, words != NO_WORD)
+        sums.index_add_(0, found.cpu(), states.double().cpu())
+        counts += torch.bincount(found.cpu(), minlength=len(counts))
+        done += len(rows)
+        on_step(Step("reading words in the pretrained encoder", done, len(documents.texts)))
+    model.train(was_training)
+    embeddings = model.literal.embeddings(model.backbone.input_embeddings()).double().cpu()
+    return _shrunk(sums, counts, embeddings)
+
+
+def _shrunk(sums: Tensor, counts: Tensor, embeddings: Tensor) -> WordVectors:
+    """Centred and scaled to a mean length of one."""
+    X = torch.cat([embeddings, torch.ones_like(embeddings[:, :1])], dim=1)
+    seen = counts > 0
+    times = counts[seen, None].double()
+    means, weight = sums[seen] / times, times / (times + SHRINK)
+    A = X[seen].T @ (weight * X[seen]) + RIDGE * torch.eye(X.shape[1], dtype=X.dtype)
+    from_embedding = torch.linalg.solve(A, X[seen].T @ (weight * means))
+    vectors = X @ from_embedding
+    vectors[seen] = (sums[seen] + SHRINK * vectors[seen]) / (times + SHRINK)
+    centre = (vectors[seen] * times).sum(0) / times.sum()
+    scale = (vectors[seen] - centre).square().sum(-1).mean().sqrt().clamp(min=1e-6)
+    from_embedding[-1] -= centre
+    return WordVectors((vectors - centre) / scale, from_embedding / scale, counts)
+
+
+@torch.no_grad()
+def default_activations(model: LexicalSAE, documents: Documents) -> scipy.sparse.csr_matrix:
+    """The activations of the words of each text without context, [T, V]."""
+    size = (len(documents.texts), len(model.dimensions))
+    rows, words, values = [], [], []
+    for some in length_buckets(documents.texts, 256):
+        batch = documents.texts.batch(some)
+        device = model.gate.closed.device
+        mask = batch.attention_mask.bool().to(device)
+        read = read_words(model, batch.input_ids.to(device), mask, None, defaults_only=True)
+        rows.append(np.array(some)[read.rows.cpu().numpy()])
+        words.append(read.words.cpu().numpy())
+        values.append(read.defaults.cpu().numpy())
+    entries = (np.concatenate(values), (np.concatenate(rows), np.concatenate(words)))
+    # Entries of one word of one text are summed.
+    return scipy.sparse.csr_matrix(entries, shape=size, dtype=np.float64)
+
+
+@torch.no_grad()
+def document_frequencies(model: LexicalSAE, texts: TokenizedTexts) -> dict[str, int]:
+    """In how many texts each literal word stands, by name; words that stand in none are left out."""
+    counts = torch.zeros(len(model.dimensions), dtype=torch.long)
+    device = model.gate.closed.device
+    for some in length_buckets(texts, 256):
+        batch = texts.batch(some)
+        words = model.own_words(batch.input_ids.to(device)).cpu()
+        rows, _, found = occurrences(words.masked_fill(~batch.attention_mask.bool(), NO_WORD))
+        pairs = (rows * len(counts) + found).unique()
+        counts += torch.bincount(pairs % len(counts), minlength=len(counts))
+    specials = ~model.dimensions.feature_mask
+    return {model.dimensions[i].name: int(counts[i]) for i in (counts * ~specials).nonzero().flatten().tolist()}
+
+
+class TableFitter:
+    """Tables of the same texts, with some of them left out."""
+
+    def __init__(
+        self,
+        activations: scipy.sparse.csr_matrix,
+        labels: Int[Tensor, " T"],
+        num_labels: int,
+        vectors: WordVectors,
+        weights: Float[Tensor, " T"] | None = None,
+    ) -> None:
+        """`weights` say how much each text counts in the cross-entropy; by default all count the same."""
+        self.weights = None if weights is None else weights.double().numpy()
+        self.labels, self.num_labels = labels.cpu().numpy(), num_labels
+        self.vectors = vectors.vectors.numpy()
+        self.activations = activations
+        frequency = np.bincount(activations.indices, minlength=len(self.vectors))
+        self.met = frequency.nonzero()[0]
+        """Dimensions of words that occur: only those have weights of their own."""
+        rarity = np.log((len(labels) + 1) / (frequency[self.met] + 1)) + 1
+        self.rarity = rarity / rarity.mean()
+        self.own = activations[:, self.met] @ scipy.sparse.diags(self.rarity)
+        self.means = np.asarray(activations @ self.vectors)
+
+    def fit(self, penalties: tuple[float, float], chosen: Tensor | None = None) -> Table:
+        """The table of the chosen texts, by default all, with these penalties of own weights and projection."""
+        rows = np.arange(len(self.labels)) if chosen is None else chosen.nonzero().flatten().numpy()
+        X, labels, shares = self.own[rows].tocsr(), self.labels[rows], self._shares(rows)
+        centre = self.means[rows].mean(0)
+        means = self.means[rows] - centre
+        shapes = [(X.shape[1], self.num_labels), (means.shape[1], self.num_labels), (1, self.num_labels)]
+        ends = np.cumsum([np.prod(shape) for shape in shapes])
+
+        def parts(weights: np.ndarray) -> list[np.ndarray]:
+            return [part.reshape(shape) for part, shape in zip(np.split(weights, ends[:-1]), shapes, strict=True)]
+
+        def loss(weights: np.ndarray) -> tuple[float, np.ndarray]:
+            own, P, bias = parts(weights)
+            logits = X @ own + means @ P + bias
+            log_probabilities = logits - logsumexp(logits, axis=1, keepdims=True)
+            value = -_mean(log_probabilities[np.arange(len(labels)), labels], shares)
+            value += penalties[0] * np.square(own).sum() + penalties[1] * np.square(P).sum()
+            pull = np.exp(log_probabilities)
+            pull[np.arange(len(labels)), labels] -= 1
+            if shares is None:
+                pull /= len(labels)
+            else:
+                pull *= shares[:, None]
+            pulls = (X.T @ pull + 2 * penalties[0] * own, means.T @ pull + 2 * penalties[1] * P, pull.sum(0))
+            return float(value), np.concatenate([part.ravel() for part in pulls])
+
+        limits = {"maxiter": 300, "maxcor": 20, "ftol": 1e-9, "gtol": 1e-6}
+        found = minimize(loss, np.zeros(ends[-1]), jac=True, method="L-BFGS-B", options=limits)
+        own, P, bias = parts(found.x)
+        table = self.vectors @ P
+        table[self.met] += self.rarity[:, None] * own
+        whole = (table, bias[0] - centre @ P, P)
+        return Table(*(torch.from_numpy(part - part.mean(-1, keepdims=True)) for part in whole))
+
+    def loss(self, table: Table, chosen: Tensor) -> float:
+        """Mean cross-entropy of a table on the chosen texts."""
+        rows = chosen.nonzero().flatten().numpy()
+        logits = self.activations[rows] @ table.rows.numpy() + table.bias.numpy()
+        losses = logsumexp(logits, axis=1) - logits[np.arange(len(rows)), self.labels[rows]]
+        return _mean(losses, self._shares(rows))
+
+    def _shares(self, rows: np.ndarray) -> np.ndarray | None:
+        """The weights of these texts as shares of their sum; None where all count the same."""
+        return None if self.weights is None else self.weights[rows] / self.weights[rows].sum()
+
+
+def _mean(values: np.ndarray, shares: np.ndarray | None) -> float:
+    return float(values.mean() if shares is None else values @ shares)

@@ -1,1 +1,0 @@
-"""What a circuit is, and how one is asked for in training."""

@@ -1,1 +1,0 @@
-"""Attribution: from a circuit state to the words behind a decision."""

@@ -1,1 +1,0 @@
-"""Text to circuit state: backbone > expander > gate > saturation > pool > head."""

@@ -1,1 +1,0 @@
-"""Losses pull: the only room that sees an optimiser."""
