@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from lexical_sae.serve.problems import Problem, QueueFull
 from lexical_sae.serve.settings import Batching
@@ -22,6 +22,7 @@ from lexical_sae.serve.settings import Batching
 CLOSED = "The service is shutting down; ask again in a moment."
 
 
+@runtime_checkable
 class Question(Hashable, Protocol):
     """What is asked about any texts; equal questions can be answered together."""
 
@@ -53,7 +54,7 @@ class Lane:
         self.model, self.batching, self.most_waiting, self.watch = model, batching, most_waiting, watch
         self._jobs: deque[Job] = deque()
         self._changed = threading.Condition()
-        self._is_closed, self._last_company = False, 1
+        self.is_closed, self._last_company = False, 1
         self._thread = threading.Thread(target=self._run, name=f"lane {name}", daemon=True)
         self._thread.start()
 
@@ -61,19 +62,23 @@ class Lane:
         """The answers to a question about some texts, in the future; refused where too many wait."""
         job = Job(question, items)
         with self._changed:
-            if self._is_closed:
+            if self.is_closed:
                 raise Problem(503, CLOSED, {"Retry-After": "1"})
-            waiting = sum(len(other.items) for other in self._jobs)
-            if waiting + len(items) > self.most_waiting:
+            if self.waiting + len(items) > self.most_waiting:
                 raise QueueFull
             self._jobs.append(job)
             self._changed.notify()
         return job.future
 
+    @property
+    def waiting(self) -> int:
+        """Texts whose turn has not come."""
+        return sum(len(job.items) for job in tuple(self._jobs))
+
     def close(self) -> None:
         """Take nothing more, and return when everything taken is answered."""
         with self._changed:
-            self._is_closed = True
+            self.is_closed = True
             self._changed.notify()
         self._thread.join()
 
@@ -87,7 +92,7 @@ class Lane:
     def _next_batch(self) -> list[Job]:
         """The next questions to answer together; none when the lane is closed and empty."""
         with self._changed:
-            self._changed.wait_for(lambda: self._jobs or self._is_closed)
+            self._changed.wait_for(lambda: self._jobs or self.is_closed)
             if not self._jobs:
                 return []
             self._wait_for_company()
@@ -105,9 +110,9 @@ class Lane:
 
     def _wait_for_company(self) -> None:
         expected = self._last_company
-        if expected > 1 and not self._is_closed:
+        if expected > 1 and not self.is_closed:
             self._changed.wait_for(
-                lambda: len(self._jobs) >= expected or self._is_closed, timeout=self.batching.wait_seconds
+                lambda: len(self._jobs) >= expected or self.is_closed, timeout=self.batching.wait_seconds
             )
 
     def _answer(self, jobs: Sequence[Job]) -> None:

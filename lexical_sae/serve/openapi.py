@@ -68,11 +68,12 @@ def _schemas(operations: Sequence[Operation], settings: Settings) -> tuple[dict[
     limits = settings.limits
     for node in _nodes(definitions):
         # Checks that depend on the service are not in the classes, but clients should know of them.
-        if node.get("title") in ("Texts", "Instances"):
+        if node.get("title") in ("Texts", "Instances") and node.get("type") == "array":
             node["maxItems"] = limits.texts
-        if node.get("title") == "Text" and node.get("type") == "string":
-            node["maxLength"] = limits.characters
-    definitions["FlipRequest"]["properties"]["seconds"]["maximum"] = limits.flip_seconds
+            if node["items"].get("type") == "string":
+                node["items"]["maxLength"] = limits.characters
+    flip = definitions["FlipRequest"]["properties"]
+    flip["seconds"]["maximum"], flip["text"]["maxLength"] = limits.flip_seconds, limits.characters
     return shapes, definitions
 
 
@@ -109,7 +110,7 @@ def _described(operation: Operation, shapes: dict[Any, Any], models: tuple[str, 
 
 
 def _statuses(operation: Operation) -> set[int]:
-    found = set(EVERYWHERE)
+    found: set[int] = {*EVERYWHERE}
     if operation.request is not None:
         found |= {*OF_BODIES, *OF_QUESTIONS}
     if operation.query is not None or "{model}" in operation.path:

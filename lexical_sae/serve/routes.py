@@ -212,7 +212,7 @@ OPERATIONS = (
         what_if,
         schemas.WhatIfAnswer,
         schemas.WhatIfRequest,
-        example={"texts": [EXAMPLE], "suppress": ["funny"], "top": 5},
+        example={"texts": [EXAMPLE], "suppress": ["film"], "top": 5},
     ),
     Operation(
         "POST",

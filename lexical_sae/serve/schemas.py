@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictFloat, StrictStr, ValidationError
-from pydantic import ValidationInfo as Info
 
 from lexical_sae.explanation import FORMAT, Explanation
 from lexical_sae.serve.problems import Problem
 from lexical_sae.serve.settings import Limits
 from lexical_sae.utils.suggest import did_you_mean
 
+Info = Any
+"""What pydantic hands to a check; its own type is none that can be checked."""
 LONGEST_WORD = 200
 HIGHEST_TOP = 50_000
 

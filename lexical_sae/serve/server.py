@@ -25,6 +25,8 @@ from lexical_sae.utils.errors import LexicalSAEError, UnavailableError
 STARTING_SECONDS = 120
 """For a worker to say that it lives; importing torch on a busy machine takes long, and holds up its answer."""
 KEEP_ALIVE_SECONDS = 30
+HEAD_BYTES = 16_384
+"""Of a request, before its body."""
 
 
 def serve(settings: Settings, host: str, port: int, on_start: Callable[[str], None]) -> None:
@@ -38,22 +40,7 @@ def serve(settings: Settings, host: str, port: int, on_start: Callable[[str], No
     configure_logging(settings)
     with _bound(host, port) as bound:
         address = f"http://{f'[{host}]' if ':' in host else host}:{bound.getsockname()[1]}"
-        config = uvicorn.Config(
-            partial(worker_app if settings.workers > 1 else build_app, settings),
-            factory=True,
-            http=PatientProtocol,
-            ws="none",
-            lifespan="on",
-            log_config=None,
-            access_log=False,
-            proxy_headers=False,
-            server_header=False,
-            workers=settings.workers,
-            h11_max_incomplete_event_size=16_384,
-            timeout_keep_alive=KEEP_ALIVE_SECONDS,
-            timeout_graceful_shutdown=int(settings.limits.seconds) + 5,
-            timeout_worker_healthcheck=STARTING_SECONDS,
-        )
+        config = server_config(partial(worker_app if settings.workers > 1 else build_app, settings), settings)
         if settings.workers > 1:
             share_between_workers(settings.spool)
             # The parent says when a worker died.
@@ -68,6 +55,26 @@ def serve(settings: Settings, host: str, port: int, on_start: Callable[[str], No
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: None)
         _Server(config, partial(on_start, address)).run(sockets=[bound])
+
+
+def server_config(make_app: Callable[[], Starlette], settings: Settings) -> uvicorn.Config:
+    """How uvicorn is to serve the application: it logs no addresses, and trusts no header of a proxy."""
+    return uvicorn.Config(
+        make_app,
+        factory=True,
+        http=PatientProtocol,
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        workers=settings.workers,
+        h11_max_incomplete_event_size=HEAD_BYTES,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=int(settings.limits.seconds) + 5,
+        timeout_worker_healthcheck=STARTING_SECONDS,
+    )
 
 
 class _Server(uvicorn.Server):
