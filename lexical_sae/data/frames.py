@@ -56,9 +56,9 @@ def hub_table(source: str, rows: Any, rename: Mapping[str, str] | None = None) -
 def _with_class_names(source: str, rows: Any) -> Table:
     """Somebody's own data set: classes go by their names, in the column that they are in."""
     table = hub_table(source, rows)
-    named = {name: f"{name}_text" for name in rows.column_names if f"{name}_text" in table.columns}
-    added = {name: text for name, text in named.items() if text not in rows.column_names}
-    kept = {name: table.columns[added.get(name, name)] for name in rows.column_names}
+    own: list[str] = list(rows.column_names)
+    added = {name: text for name in own if (text := f"{name}_text") in table.columns and text not in own}
+    kept = {name: table.columns[added[name] if name in added else name] for name in own}
     return Table(source, kept, table.numbers, is_file=False)
 
 
