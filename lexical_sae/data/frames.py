@@ -57,8 +57,8 @@ def _with_class_names(source: str, rows: Any) -> Table:
     """Somebody's own data set: classes go by their names, in the column that they are in."""
     table = hub_table(source, rows)
     own: list[str] = list(rows.column_names)
-    added = {name: text for name in own if (text := f"{name}_text") in table.columns and text not in own}
-    kept = {name: table.columns[added[name] if name in added else name] for name in own}
+    made = [name for name in own if f"{name}_text" in table.columns and f"{name}_text" not in own]
+    kept = {name: table.columns[f"{name}_text" if name in made else name] for name in own}
     return Table(source, kept, table.numbers, is_file=False)
 
 
