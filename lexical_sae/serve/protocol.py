@@ -5,12 +5,12 @@ hold every connection (slowloris). Here a head must be whole in time, and connec
 """
 
 import asyncio
-import json
+import secrets
 from http import HTTPStatus
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from lexical_sae.serve.problems import MEDIA_TYPE
+from lexical_sae.serve.problems import MEDIA_TYPE, Problem
 from lexical_sae.serve.settings import Limits
 
 
@@ -67,11 +67,10 @@ class PatientProtocol(H11Protocol):
 
     def _refuse(self, status: int, detail: str) -> None:
         """An answer before there is a request, and the end of the connection."""
-        phrase = HTTPStatus(status).phrase
-        content = json.dumps({"type": "about:blank", "title": phrase, "status": status, "detail": detail}).encode()
+        content = bytes(Problem(status, detail).response(secrets.token_hex(8)).body)
         head = (
-            f"HTTP/1.1 {status} {phrase}\r\nContent-Type: {MEDIA_TYPE}\r\nContent-Length: {len(content)}\r\n"
-            "Connection: close\r\n\r\n"
+            f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: {MEDIA_TYPE}\r\n"
+            f"Content-Length: {len(content)}\r\nConnection: close\r\n\r\n"
         )
         self.transport.write(head.encode() + content)
         self.transport.close()
