@@ -1,7 +1,7 @@
 """The explorer's data: a model's table and some texts as their words, as plain data for strict JSON.
 
 With it, a page decides on every text by itself, with words suppressed or weights changed, to the same result as
-`lexical-sae edit` and `lexical-sae evaluate`: `static/table.js` has the arithmetic, and the tests hold the two together.
+`lexical-sae edit` and `lexical-sae evaluate`: `static/table.js` has the arithmetic, and tests hold the two together.
 
 Models with a hidden layer get `kind: opaque`: what their words contribute to each class, and no arithmetic. Nothing on
 a page then says what an edit would do.

@@ -57,9 +57,7 @@ def read_occurrences(
     encoded = encode(model.tokenizer, clean, model.max_length)
     tokenized = TokenizedTexts.of(encoded, pad_id(model.tokenizer))
     opened = model.opened_to(tokenized.ids)
-    found = [
-        TextWords(text, len(one), one.tokens_cut) for text, one in zip(clean, encoded, strict=True)
-    ]
+    found = [TextWords(text, len(one), one.tokens_cut) for text, one in zip(clean, encoded, strict=True)]
     are_words, done = is_word(opened), 0
     for batch in batches(tokenized, BATCH):
         for row, entries in _words_of(opened, batch, are_words):

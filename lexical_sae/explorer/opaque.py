@@ -25,9 +25,7 @@ def opaque_payload(model: LexicalSAE, texts: Sequence[str], on_step: OnStep) -> 
     clean = [repair_text(text) for text in texts]
     encoded = encode(model.tokenizer, clean, model.max_length)
     layouts = [layout_of(*pair) for pair in zip(clean, encoded, strict=True)]
-    read = {
-        row: (batch, i) for batch in read_corpus(model, clean, on_step=on_step) for i, row in enumerate(batch.rows)
-    }
+    read = {row: (batch, i) for batch in read_corpus(model, clean, on_step=on_step) for i, row in enumerate(batch.rows)}
     codes = [_entries(*read[row]) for row in range(len(clean))]
     spans = [[_span(layouts[row], at) for at in positions] for row, (_, positions, _) in enumerate(codes)]
     dimensions = sorted({dimension for ids, _, _ in codes for dimension in ids})

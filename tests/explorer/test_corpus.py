@@ -5,6 +5,7 @@ import json
 import pytest
 import torch
 
+from lexical_sae.data.table import read_table
 from lexical_sae.explorer.corpus import corpus_payload
 from lexical_sae.explorer.forms import forms_among
 from lexical_sae.explorer.packing import packed_counts, packed_floats, unpacked
@@ -13,7 +14,6 @@ from lexical_sae.intervene import SuppressedModel, find_words
 from lexical_sae.intervene.table_edit import edited_by_table
 from lexical_sae.intervene.word_table import parse_word_table
 from lexical_sae.intervene.words import opened_to_words
-from lexical_sae.data.table import read_table
 from lexical_sae.runs.texts import Corpus
 from tests import tiny
 from tests.explorer.node import NO_EDIT, in_browser
@@ -90,8 +90,10 @@ def test_a_word_is_suppressed_with_its_forms_as_by_the_library(model, payload):
     assert_decides_alike(shown, suppressed)
 
 
-def test_forms_are_those_that_find_words_gives(model, payload):
-    opened = model.opened_to([way for word in (*ALL, "zyzzyva") for way in model.dimensions.vocabulary.split_forms(word)])
+def test_forms_are_those_that_find_words_gives(model):
+    opened = model.opened_to(
+        [way for word in (*ALL, "zyzzyva") for way in model.dimensions.vocabulary.split_forms(word)]
+    )
     dimensions = [i for i in range(len(opened.dimensions)) if opened.dimensions[i].kind == "word"]
     found = forms_among(opened, dimensions)
     place = {d: i for i, d in enumerate(dimensions)}

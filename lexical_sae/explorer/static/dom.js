@@ -1,28 +1,15 @@
 /** Elements and how numbers are written. Strings become text nodes and attributes only: none is ever read as markup. */
 
-/** @typedef {Node | string | number | null | undefined | false} Child */
+/** @typedef {Node | string | number | null | undefined | false | readonly Child[]} Child */
 /** @typedef {Record<string, any>} Properties `on…` listens, `style` sets properties, all else are attributes. */
 
 /**
- * @template {keyof HTMLElementTagNameMap} T
- * @overload
+ * A new element.
+ * @template {string} T
  * @param {T} tag
  * @param {Properties | null} [properties]
- * @param {...(Child | Child[])} children
- * @returns {HTMLElementTagNameMap[T]}
- */
-/**
- * @overload
- * @param {string} tag
- * @param {Properties | null} [properties]
- * @param {...(Child | Child[])} children
- * @returns {HTMLElement}
- */
-/**
- * A new element.
- * @param {string} tag
- * @param {Properties | null} [properties]
- * @param {...(Child | Child[])} children
+ * @param {...Child} children
+ * @returns {T extends keyof HTMLElementTagNameMap ? HTMLElementTagNameMap[T] : HTMLElement}
  */
 export function h(tag, properties, ...children) {
   const made = document.createElement(tag);
@@ -34,22 +21,23 @@ export function h(tag, properties, ...children) {
     else made.setAttribute(name, value === true ? "" : String(value));
   }
   made.append(...nodes(children));
-  return made;
+  return /** @type {any} */ (made);
 }
 
 /**
- * @param {(Child | Child[])[]} children
+ * @param {readonly Child[]} children
  * @returns {(Node | string)[]}
  */
 function nodes(children) {
-  const kept = children.flat().filter((child) => child !== null && child !== undefined && child !== false);
+  const flat = /** @type {(Node | string | number | null | undefined | false)[]} */ (/** @type {any[]} */ (children).flat(Infinity));
+  const kept = flat.filter((child) => child !== null && child !== undefined && child !== false);
   return kept.map((child) => (child instanceof Node ? child : String(child)));
 }
 
 /**
  * Replace what an element holds; the control that had the focus keeps it, found again by its `data-key`.
  * @param {HTMLElement} element
- * @param {...(Child | Child[])} children
+ * @param {...Child} children
  */
 export function fill(element, ...children) {
   const active = document.activeElement;

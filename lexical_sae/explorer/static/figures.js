@@ -42,17 +42,22 @@ export function argmax(values) {
  */
 export function summary(codes, decisions = codes.decisions) {
   const C = codes.labels.length;
+  /** @type {number[][]} */
   const confusion = Array.from({ length: C }, () => new Array(C).fill(0));
+  const cell = (/** @type {number} */ a, /** @type {number} */ b) => Number(confusion[a]?.[b]);
   const truth = codes.truth;
   if (!truth) return { texts: codes.count, accuracy: null, confusion, classes: [] };
-  for (let i = 0; i < codes.count; i++) confusion[Number(truth[i])][Number(decisions.predicted[i])] += 1;
+  for (let i = 0; i < codes.count; i++) {
+    const [a, b] = [Number(truth[i]), Number(decisions.predicted[i])];
+    /** @type {number[]} */ (confusion[a])[b] = cell(a, b) + 1;
+  }
   const classes = codes.labels.map((_, c) => {
-    const texts = confusion[c].reduce((/** @type {number} */ sum, /** @type {number} */ n) => sum + n, 0);
-    const given = confusion.reduce((sum, row) => sum + row[c], 0);
-    const right = confusion[c][c];
+    const texts = codes.labels.reduce((sum, _own, d) => sum + cell(c, d), 0);
+    const given = codes.labels.reduce((sum, _own, d) => sum + cell(d, c), 0);
+    const right = cell(c, c);
     return { texts, recall: texts ? right / texts : null, precision: given ? right / given : null };
   });
-  const right = confusion.reduce((sum, row, c) => sum + row[c], 0);
+  const right = codes.labels.reduce((sum, _own, c) => sum + cell(c, c), 0);
   return { texts: codes.count, accuracy: codes.count ? right / codes.count : null, confusion, classes };
 }
 

@@ -193,7 +193,7 @@ export class Read extends View {
     const button = h("button", { type: "button", "data-key": "flip", onclick: () => names.forEach((name) => !this.app.isSuppressed(name) && this.app.toggle(name)) }, `suppress ${names.length === 1 ? "it" : "them"}`);
     const told = past === null || past === decided ? `and the decision is “${codes.labels[flip.label]}”` : `and “${codes.labels[flip.label]}” passes “${codes.labels[decided]}”`;
     return h("p", { class: "flip" }, h("strong", null, "Smallest change: "), "without ", names.map((name, i) => [i ? ", " : "", h("em", { dir: "auto" }, name)]).flat(), ` ${told}. `, button, " ",
-      h("span", { class: "quiet" }, `Proved: no ${names.length === 1 ? "empty set" : "smaller set"} does, as words of a table do not interact.`));
+      h("span", { class: "quiet" }, "Proved: words of a table do not interact, so no smaller set does."));
   }
 
   /**

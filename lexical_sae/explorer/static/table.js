@@ -34,6 +34,17 @@ const USUAL_TOKENS = 16;
 
 /** A table with the words of some texts. */
 export class TableCodes {
+  /** Where the entries of each text begin. */
+  offsets = new Uint32Array(0);
+  /** The word of each entry. */
+  entryWord = new Uint32Array(0);
+  /** Occurrences by entry, and where those of each begin. */
+  occurrences = new Uint32Array(0);
+  occurrenceOffsets = new Uint32Array(0);
+  /** The texts of each word, and where they begin. */
+  textsByWord = new Uint32Array(0);
+  textStarts = new Uint32Array(0);
+
   /** @param {any} data What `corpus_payload` makes of a model with literal words. */
   constructor(data) {
     this.isTable = true;
@@ -202,12 +213,13 @@ export class TableCodes {
     const given = Object.entries(edit.weights).filter(([name]) => this.placeOf.has(name));
     if (given.length) {
       this.rows = this.ownRows.slice();
-      this.sizes = Float32Array.from(this.ownSizes);
+      const sizes = Float32Array.from(this.ownSizes);
+      this.sizes = sizes;
       for (const [name, weights] of given) {
         const word = Number(this.placeOf.get(name));
         const row = this.#edited(name, word, weights);
         this.rows.set(row, word * C);
-        this.sizes[word] = Math.max(...row.map((value) => Math.abs(Math.fround(value))));
+        sizes[word] = Math.max(...row.map((value) => Math.abs(Math.fround(value))));
         touched.add(word);
       }
     }
@@ -250,7 +262,7 @@ export class TableCodes {
     const C = this.labels.length;
     const at = text * C;
     for (let c = 0; c < C; c++) into.logits[at + c] = Number(this.bias[c]);
-    const offsets = /** @type {Uint32Array} */ (this.offsets);
+    const { offsets } = this;
     const usual = this.#usual(text);
     for (let e = Number(offsets[text]); e < Number(offsets[text + 1]); e++) {
       const word = Number(this.entryWord[e]);
@@ -296,7 +308,7 @@ export class TableCodes {
    */
   entries(text) {
     const C = this.labels.length;
-    const offsets = /** @type {Uint32Array} */ (this.offsets);
+    const { offsets } = this;
     const usual = this.#usual(text);
     const found = [];
     for (let e = Number(offsets[text]); e < Number(offsets[text + 1]); e++) {
