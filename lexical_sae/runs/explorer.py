@@ -69,11 +69,16 @@ def about(run: Run) -> dict[str, Any]:
     figures = [*parts.results(), *parts.names(), *parts.baselines(), *topics]
     return {
         "name": run.folder.resolve().name,
-        "address": shlex.quote(str(run.folder)),
+        "address": shlex.quote(_address(run.folder)),
         "about": parts.about(),
         "accuracies": [list(row) for row in parts.accuracies()],
         "measures": [{"heading": one.heading, "rows": [list(row) for row in one.rows]} for one in figures],
     }
+
+
+def _address(folder: Path) -> str:
+    """What to call a run in a command: its folder, but nothing of where it lies on this machine."""
+    return folder.name if folder.is_absolute() else folder.as_posix()
 
 
 def _checked(model: LexicalSAE, corpus: Corpus) -> Corpus:

@@ -90,7 +90,7 @@ def visit(page, address):
 
 def chances(page):
     rows = page.locator("lx-read .labels li").all_inner_texts()
-    return {row.split("\n")[0]: float(re.search(r"([\d.]+) %", row)[1]) / 100 for row in rows}
+    return {row.split("\n")[0]: float(re.search(r"([\d.]+)%", row)[1]) / 100 for row in rows}
 
 
 def expected(model, text):

@@ -149,7 +149,7 @@ export class Corpus extends View {
     const word = codes.placeOf.get(this.#param("word"));
     return h("tr", null,
       h("td", null, tintedText(codes.texts[i] ?? "", codes.entries(i), { target: decided, contrast: null }),
-        h("a", { href: `#/read?text=${i}`, "aria-label": `Take text ${i + 1} apart` }, "take apart"),
+        h("a", { href: `#/read?text=${i}` }, "take apart", h("span", { class: "hidden" }, ` text ${i + 1}`)),
         word !== undefined && h("span", { class: "quiet" }, ` ${this.#param("word")} ${signed(this.#pushOf(codes, i, word))}`)),
       h("td", null, h("span", { dir: "auto" }, codes.labels[decided]), " ", h("span", { class: "quiet number" }, percent(probabilities(logits, codes.temperature)[decided])), before !== decided && h("span", { class: "quiet block" }, `was ${codes.labels[before]}`)),
       codes.truth && h("td", { class: truth === decided ? "quiet" : "is-wrong" }, truth === decided ? "✓ " : "✗ ", codes.labels[Number(truth)]));

@@ -59,7 +59,7 @@ export const signed = (value) => {
  * @param {number} [digits]
  */
 export const percent = (value, digits = 0) =>
-  value === null || value === undefined ? "–" : `${(100 * value).toFixed(digits)} %`;
+  value === null || value === undefined ? "–" : `${(100 * value).toFixed(digits)}%`;
 
 /**
  * @param {number} count

@@ -24,7 +24,7 @@ function embedded(data) {
 async function served(service, about, told) {
   let state = about.corpus;
   while (state && state.state === "making") {
-    told(`Reading ${state.texts.toLocaleString("en")} texts: ${Math.round(100 * (state.done ?? 0))} %`);
+    told(`Reading ${state.texts.toLocaleString("en")} texts: ${Math.round(100 * (state.done ?? 0))}%`);
     await new Promise((resolve) => setTimeout(resolve, 500));
     state = (await service.models()).models.find((/** @type {any} */ model) => model.name === about.name)?.corpus;
   }

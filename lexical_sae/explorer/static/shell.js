@@ -25,7 +25,7 @@ export class Shell extends HTMLElement {
   /** @type {App | null} */
   #app = null;
   #nav = h("nav", { class: "views", "aria-label": "Views" });
-  #bar = h("div", { class: "editbar" });
+  #bar = h("div", { class: "editbar", role: "region", "aria-label": "Edits" });
   #main = h("main", { id: "main", tabindex: "-1" });
   #shown = "";
 

@@ -153,6 +153,6 @@ export class Words extends View {
         codes.isTable && texts.length > 0 && (told.length ? `By context it is ${told.join(", ")}; at its default in ${percent(1 - found.filter(({ shift }) => shift).length / texts.length)}.` : "Context shifts it in none.")),
       h("ul", { class: "found" }, found.slice(0, SHOWN_TEXTS).map(({ i }) => h("li", null,
         tintedText(codes.texts[i] ?? "", codes.entries(i), { target: Number(codes.decisions.predicted[i]), contrast: null }),
-        h("a", { href: `#/read?text=${i}`, "aria-label": `Take text ${i + 1} apart` }, String(codes.labels[Number(codes.decisions.predicted[i])]))))));
+        h("a", { href: `#/read?text=${i}` }, String(codes.labels[Number(codes.decisions.predicted[i])]), h("span", { class: "hidden" }, `: take text ${i + 1} apart`))))));
   }
 }
