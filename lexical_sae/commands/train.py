@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from lexical_sae.commands.console import console, watching
+from lexical_sae.commands.console import console, training_together, watching
 from lexical_sae.commands.options import RECIPES, Device, SkipBadRows, require_choice, require_file
 from lexical_sae.utils.errors import SettingsError
 
@@ -27,7 +27,7 @@ def train(
     data: Annotated[
         str | None,
         typer.Argument(
-            help="A data set by name (docs/data.md), or your own CSV, TSV or JSONL file.", show_default=False
+            help="A data set by name (docs/data.md), or your own file: CSV, JSON, Parquet, Excel, …", show_default=False
         ),
     ] = None,
     config: Annotated[Path | None, typer.Option(help="Experiment file (YAML); see docs/configuration.md.")] = None,
@@ -105,12 +105,15 @@ def train_and_show(config: "ExperimentConfig", device: str, *, resume: bool) -> 
     from lexical_sae.report.terminal import figures_table, mean_figures, name_figures, score_figures
 
     heading = f"{config.experiment_name}: {config.data.dataset_name} with {config.model.name}, recipe {config.recipe}"
-    console.print(Text(heading, style="bold"))
-    if encoder := BUNDLED.get(config.model.name):
-        size = f"(the first time, the encoder is downloaded: about {encoder.megabytes} MB)"
-        console.print(Text(size, style="dim"))
-    with watching() as watchers:
-        run = runs.train_run(runs.Run.of(config, device), resume=resume, watchers=watchers)
+    with training_together(device) as is_first:
+        console.print(Text(heading, style="bold"))
+        if encoder := BUNDLED.get(config.model.name):
+            size = f"(the first time, the encoder is downloaded: about {encoder.megabytes} MB)"
+            console.print(Text(size, style="dim"))
+        with watching() as watchers:
+            run = runs.train_run(runs.Run.of(config, device), resume=resume, watchers=watchers)
+    if not is_first:
+        return
     results = run.results
     for one in results.get("runs", [results]):
         console.print(figures_table(*score_figures(one)))
