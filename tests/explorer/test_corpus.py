@@ -5,7 +5,7 @@ import json
 import pytest
 import torch
 
-from lexical_sae.data.table import read_table
+from lexical_sae.data.formats import read_table
 from lexical_sae.explorer.corpus import corpus_payload
 from lexical_sae.explorer.forms import forms_among
 from lexical_sae.explorer.packing import packed_counts, packed_floats, unpacked

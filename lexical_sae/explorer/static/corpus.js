@@ -111,7 +111,7 @@ export class Corpus extends View {
   #pushOf(codes, i, word) {
     if (word === undefined) return 0;
     const target = this.#param("to") === "" ? Number(codes.decisions.predicted[i]) : Number(this.#param("to"));
-    return Number(codes.entries(i).find((entry) => entry.word === word)?.parts[target] ?? 0);
+    return Number(codes.entryOf(i, word)?.parts[target] ?? 0);
   }
 
   /** @param {Codes} codes */

@@ -130,6 +130,14 @@ export class OpaqueCodes {
 
   /**
    * @param {number} text
+   * @param {number} word
+   */
+  entryOf(text, word) {
+    return this.entries(text).find((entry) => entry.word === word) ?? null;
+  }
+
+  /**
+   * @param {number} text
    * @param {Decisions} [decisions]
    */
   logits(text, decisions = this.decisions) {

@@ -203,7 +203,9 @@ export class Read extends View {
    */
   #drawAbout(codes, text, question) {
     const entries = codes.entries(text);
-    const entry = entries.find((one) => one.name === this.#looked);
+    const weight = (/** @type {Entry} */ one) => Math.abs(towards(one.unsuppressed, question.target, question.contrast));
+    const strongest = entries.reduce((/** @type {Entry | undefined} */ best, one) => (best && weight(best) >= weight(one) ? best : one), undefined);
+    const entry = entries.find((one) => one.name === this.#looked) ?? strongest;
     if (!entry) {
       fill(this.#about);
       return;

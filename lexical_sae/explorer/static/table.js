@@ -307,25 +307,41 @@ export class TableCodes {
    * @returns {Entry[]}
    */
   entries(text) {
-    const C = this.labels.length;
     const { offsets } = this;
-    const usual = this.#usual(text);
     const found = [];
-    for (let e = Number(offsets[text]); e < Number(offsets[text + 1]); e++) {
-      const word = Number(this.entryWord[e]);
-      const factor = this.#factor(e, word);
-      const defaults = Float64Array.from(this.weights(word), (weight) => usual * weight);
-      const unsuppressed = defaults.map((value) => value * factor);
-      const isSuppressed = Boolean(this.closed[word]);
-      const places = Array.from(
-        this.occurrences.subarray(Number(this.occurrenceOffsets[e]), Number(this.occurrenceOffsets[e + 1])),
-        (o) => /** @type {[number, number]} */ ([Number(this.start[o]), Number(this.length[o])]),
-      );
-      const parts = isSuppressed ? new Float64Array(C) : unsuppressed;
-      const name = this.names[word] ?? "";
-      found.push({ word, name, places, parts, unsuppressed, defaults, factor, isSuppressed });
-    }
+    for (let e = Number(offsets[text]); e < Number(offsets[text + 1]); e++) found.push(this.#entry(text, e));
     return found;
+  }
+
+  /**
+   * One word of a text; null if it is not there.
+   * @param {number} text
+   * @param {number} word
+   */
+  entryOf(text, word) {
+    const end = Number(this.offsets[text + 1]);
+    for (let e = Number(this.offsets[text]); e < end; e++) if (this.entryWord[e] === word) return this.#entry(text, e);
+    return null;
+  }
+
+  /**
+   * @param {number} text
+   * @param {number} e
+   * @returns {Entry}
+   */
+  #entry(text, e) {
+    const usual = this.#usual(text);
+    const word = Number(this.entryWord[e]);
+    const factor = this.#factor(e, word);
+    const defaults = Float64Array.from(this.weights(word), (weight) => usual * weight);
+    const unsuppressed = defaults.map((value) => value * factor);
+    const isSuppressed = Boolean(this.closed[word]);
+    const places = Array.from(
+      this.occurrences.subarray(Number(this.occurrenceOffsets[e]), Number(this.occurrenceOffsets[e + 1])),
+      (o) => /** @type {[number, number]} */ ([Number(this.start[o]), Number(this.length[o])]),
+    );
+    const parts = isSuppressed ? new Float64Array(this.labels.length) : unsuppressed;
+    return { word, name: this.names[word] ?? "", places, parts, unsuppressed, defaults, factor, isSuppressed };
   }
 
   /** @param {number} text */

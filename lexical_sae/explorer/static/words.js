@@ -15,6 +15,9 @@ export class Words extends View {
   #list = h("div");
   #detail = h("div", { class: "detail" });
   #page = 0;
+  #asked = "";
+  /** @type {{name: string, word: number, texts: number, weights: Float64Array, size: number}[]} */
+  #sorted = [];
 
   draw() {
     const { codes } = this.app;
@@ -47,17 +50,32 @@ export class Words extends View {
     return this.app.params.get(name) ?? "";
   }
 
-  /** @param {Codes} codes */
+  /**
+   * The rows as they are sorted; kept while neither the question nor a weight changes.
+   * @param {Codes} codes
+   */
   #rows(codes) {
+    const asked = JSON.stringify([this.#param("find"), this.#param("sort"), this.app.edit.weights, this.app.chosen]);
+    if (asked !== this.#asked) {
+      this.#asked = asked;
+      this.#sorted = this.#sort(codes);
+    }
+    return this.#sorted;
+  }
+
+  /** @param {Codes} codes */
+  #sort(codes) {
     const find = this.#param("find").toLocaleLowerCase();
-    const rows = codes.names.map((name, word) => ({ name, word, texts: codes.textsWith(word).length, weights: codes.weights(word) }));
-    const found = rows.filter(({ name, weights }) => (find ? name.toLocaleLowerCase().includes(find) : weights.some(Boolean)));
-    const size = (/** @type {{weights: Float64Array}} */ row) => Math.max(...row.weights.map(Math.abs));
+    const rows = codes.names.map((name, word) => {
+      const weights = codes.weights(word);
+      return { name, word, texts: codes.textsWith(word).length, weights, size: largest(weights) };
+    });
+    const found = rows.filter(({ name, size }) => (find ? name.toLocaleLowerCase().includes(find) : size > 0));
     const sort = this.#param("sort");
     if (sort === "name") return found.sort((a, b) => a.name.localeCompare(b.name));
     if (sort === "texts") return found.sort((a, b) => b.texts - a.texts);
     if (sort !== "") return found.sort((a, b) => Number(b.weights[Number(sort)]) - Number(a.weights[Number(sort)]));
-    return found.sort((a, b) => size(b) * b.texts - size(a) * a.texts || size(b) - size(a));
+    return found.sort((a, b) => b.size * b.texts - a.size * a.texts || b.size - a.size);
   }
 
   /** @param {Codes} codes */
@@ -67,7 +85,7 @@ export class Words extends View {
     const isWide = codes.labels.length <= FEW_LABELS;
     // Of two classes one weight is the negative of the other.
     const shown = codes.labels.length === 2 ? [1] : codes.labels.map((_, c) => c);
-    const strongest = Math.max(1e-9, ...rows.map((row) => Math.max(...row.weights.map(Math.abs))));
+    const strongest = rows.reduce((most, row) => Math.max(most, row.size), 1e-9);
     const cellOf = (/** @type {number} */ value, /** @type {string} */ note = "") => h("td", { class: "number weight" },
       h("span", { class: `bar ${value > 0 ? "for" : "against"}`, style: { width: `${(100 * Math.abs(value)) / strongest}%` }, "aria-hidden": "true" }), h("span", null, signed(value), note));
     const line = (/** @type {(typeof rows)[number]} */ row) => {
@@ -140,8 +158,8 @@ export class Words extends View {
   #places(codes, name, word) {
     const texts = Array.from(codes.textsWith(word));
     const found = texts.map((i) => {
-      const entry = codes.entries(i).find((one) => one.word === word);
-      return { i, shift: entry ? shiftOf(entry) : null, size: entry ? Math.max(...entry.unsuppressed.map(Math.abs)) : 0 };
+      const entry = codes.entryOf(i, word);
+      return { i, shift: entry ? shiftOf(entry) : null, size: entry ? largest(entry.unsuppressed) : 0 };
     });
     const counts = { reversed: 0, stronger: 0, weaker: 0 };
     for (const { shift } of found) if (shift) counts[shift] += 1;
@@ -155,4 +173,14 @@ export class Words extends View {
         tintedText(codes.texts[i] ?? "", codes.entries(i), { target: Number(codes.decisions.predicted[i]), contrast: null }),
         h("a", { href: `#/read?text=${i}` }, String(codes.labels[Number(codes.decisions.predicted[i])]), h("span", { class: "hidden" }, `: take text ${i + 1} apart`))))));
   }
+}
+
+/**
+ * The greatest size among some numbers.
+ * @param {Float64Array} values
+ */
+function largest(values) {
+  let most = 0;
+  for (const value of values) most = Math.max(most, Math.abs(value));
+  return most;
 }
