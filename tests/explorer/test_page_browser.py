@@ -89,8 +89,9 @@ def visit(page, address):
 
 
 def chances(page):
-    rows = page.locator("lx-read .labels li").all_inner_texts()
-    return {row.split("\n")[0]: float(re.search(r"([\d.]+)%", row)[1]) / 100 for row in rows}
+    rows = page.locator("lx-read .labels li").all()
+    cells = [(row.locator(".name").inner_text(), row.locator(".number").inner_text()) for row in rows]
+    return {name: float(share.removesuffix("%")) / 100 for name, share in cells}
 
 
 def expected(model, text):

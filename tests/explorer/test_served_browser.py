@@ -2,7 +2,6 @@
 
 import json
 import mimetypes
-import re
 from urllib.parse import urlsplit
 
 import pytest
@@ -82,8 +81,9 @@ def page(browser, model, request):
 
 
 def chances(page):
-    rows = page.locator("lx-read .labels li").all_inner_texts()
-    return {row.split("\n")[0]: float(re.search(r"([\d.]+)%", row)[1]) / 100 for row in rows}
+    rows = page.locator("lx-read .labels li").all()
+    cells = [(row.locator(".name").inner_text(), row.locator(".number").inner_text()) for row in rows]
+    return {name: float(share.removesuffix("%")) / 100 for name, share in cells}
 
 
 def test_typing_colours_the_words_and_shows_the_librarys_probabilities(page, model):
@@ -93,6 +93,7 @@ def test_typing_colours_the_words_and_shows_the_librarys_probabilities(page, mod
     assert chances(page) == pytest.approx(
         dict(zip(LABELS, predict_proba(model, TYPED).tolist(), strict=True)), abs=6e-4
     )
+    assert page.evaluate("getComputedStyle(document.querySelector('.labels li')).display") == "grid"
     tinted = page.locator("button.word.for, button.word.against").all_inner_texts()
     assert {word.rstrip("↑↓↺") for word in tinted} >= {"wonderful", "film", "boring"}
     page.get_by_label("Type or paste a text").press_sequentially(" unseenly bad")
