@@ -15,6 +15,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import Receive, Scope, Send
 
+from lexical_sae.explorer import STATIC
 from lexical_sae.serve.guard import Guard
 from lexical_sae.serve.settings import Settings
 
@@ -40,6 +41,16 @@ def build_app(settings: Settings) -> Starlette:
         request.scope["route_name"] = "/openapi.json"
         return Response(written, headers={"Cache-Control": "no-cache"}, media_type="application/json")
 
+    explorer = Pages(directory=STATIC)
+
+    async def page(request: Request) -> Response:
+        request.scope["route_name"] = "pages"
+        return await explorer.get_response(request.path_params.get("file", "index.html"), request.scope)
+
+    async def to_docs(request: Request) -> Response:
+        request.scope["route_name"] = "pages"
+        return RedirectResponse("/docs/")
+
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[dict[str, Any]]:
         del app
@@ -52,7 +63,10 @@ def build_app(settings: Settings) -> Starlette:
             *(operation.route(service) for operation in OPERATIONS),
             Route("/openapi.json", openapi, methods=["GET"]),
             Mount("/docs", Pages(directory=DOCS, html=True), name="docs"),
-            Route("/", _to_docs, methods=["GET"]),
+            Route("/docs", to_docs, methods=["GET"]),
+            # Not a mount: it would match every address, and hide that one takes another method.
+            Route("/", page, methods=["GET"]),
+            Route("/{file}", page, methods=["GET"]),
         ],
         exception_handlers={HTTPException: _refusal},
         middleware=[Middleware(Guard, access=settings.access, metrics=service.metrics)],
@@ -74,11 +88,6 @@ class Pages(StaticFiles):
         response = super().file_response(*arguments, **named)  # pyright: ignore[reportArgumentType]
         response.headers["Cache-Control"] = "no-cache"
         return response
-
-
-async def _to_docs(request: Request) -> Response:
-    request.scope["route_name"] = "/"
-    return RedirectResponse("/docs/")
 
 
 async def _refusal(request: Request, error: Exception) -> Response:

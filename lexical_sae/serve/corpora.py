@@ -10,25 +10,24 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from lexical_sae.data.sources.registry import TEXT_DATASETS
+from lexical_sae.explorer.corpus import corpus_payload
 from lexical_sae.models.lexical_sae import LexicalSAE
 from lexical_sae.runs.texts import Columns, Corpus, load_corpus
 from lexical_sae.serve.served import ServedModel
 from lexical_sae.serve.settings import Data
-from lexical_sae.utils.errors import LexicalSAEError, SavedFileError
+from lexical_sae.utils.errors import SavedFileError
 from lexical_sae.utils.files import write_bytes, write_json
 from lexical_sae.utils.lock import FolderLock
-from lexical_sae.utils.progress import OnStep, Step
+from lexical_sae.utils.progress import Step
 
 logger = logging.getLogger(__name__)
 
-Make = Callable[[LexicalSAE, Corpus, OnStep], dict[str, Any]]
-"""From a model and its texts to plain data for strict JSON."""
+CLOSING_SECONDS = 5.0
 LOOK_AGAIN = 1.0
 """Seconds between two looks at whether another worker is done."""
 
@@ -44,26 +43,30 @@ def read_corpus(model: LexicalSAE, data: Data) -> Corpus:
 class CorpusFile:
     """The payload of one model, in the folder that workers share."""
 
-    def __init__(self, served: ServedModel, data: Data, spool: Path, make: Make) -> None:
-        self.served, self.data, self.make = served, data, make
+    def __init__(self, served: ServedModel, data: Data, spool: Path) -> None:
+        self.served = served
+        # Read at once: texts or labels that cannot be used end the start with a sentence.
+        self.corpus = read_corpus(served.model, data)
+        self.known = {"name": data.name, "texts": len(self.corpus.texts), "labelled": self.corpus.labels is not None}
         self.folder = spool / f"corpus-{served.name}"
         self.folder.mkdir(exist_ok=True)
         self.payload, self._state = self.folder / "payload.json.gz", self.folder / "state.json"
         self._closing = threading.Event()
-        threading.Thread(target=self._run, name=f"corpus {served.name}", daemon=True).start()
+        self._thread = threading.Thread(target=self._run, name=f"corpus {served.name}", daemon=True)
+        self._thread.start()
 
     def state(self) -> dict[str, Any]:
         """How far it is, for clients."""
-        known = {"name": self.data.name, "state": "waiting", "done": 0.0, "texts": None, "labelled": None}
         try:
             found = json.loads(self._state.read_text(encoding="utf-8"))
         except FileNotFoundError:
-            found = {}
-        return known | {"detail": None} | found
+            found = {"state": "making", "done": 0.0}
+        return {**self.known, "detail": None, **found}
 
     def close(self) -> None:
-        """Stop waiting for another worker; work under way ends with the process."""
+        """Stop; what is under way ends at its next step."""
         self._closing.set()
+        self._thread.join(CLOSING_SECONDS)
 
     @cached_property
     def etag(self) -> str:
@@ -88,7 +91,7 @@ class CorpusFile:
                 lock.release()
 
     def _make(self) -> None:
-        last, about = 0.0, {}
+        last = 0.0
 
         def on_step(step: Step) -> None:
             nonlocal last
@@ -96,29 +99,23 @@ class CorpusFile:
                 raise _Stopped
             if time.monotonic() - last > LOOK_AGAIN / 4:
                 last = time.monotonic()
-                self._write("making", step.done / max(step.total, 1), **about)
+                self._write("making", step.done / max(step.total, 1))
 
-        self._write("making", 0.0)
         try:
-            corpus = read_corpus(self.served.model, self.data)
-            about = {"texts": len(corpus.texts), "labelled": corpus.labels is not None}
-            found = self.make(self.served.model, corpus, on_step)
+            found = corpus_payload(self.served.model, self.corpus, on_step)
             content = json.dumps(found, allow_nan=False, ensure_ascii=False).encode()
         except _Stopped:
             return
-        except LexicalSAEError as error:
-            self._write("failed", 0.0, detail=str(error), **about)
         except Exception as error:
             # Its message may quote a text.
             logger.error("the corpus view of %s failed: %s", self.served.name, type(error).__name__)
-            self._write("failed", 0.0, detail=f"a bug in lexical-sae: {type(error).__name__}", **about)
+            self._write("failed", 0.0, detail=f"a bug in lexical-sae: {type(error).__name__}")
         else:
             write_bytes(self.payload, gzip.compress(content, 6, mtime=0))
-            self._write("ready", 1.0, **about)
+            self._write("ready", 1.0)
 
-    def _write(self, state: str, done: float, **others: Any) -> None:
-        if self.folder.exists():
-            write_json(self._state, {"state": state, "done": done, **others})
+    def _write(self, state: str, done: float, detail: str | None = None) -> None:
+        write_json(self._state, {"state": state, "done": done, "detail": detail})
 
 
 class _Stopped(Exception):

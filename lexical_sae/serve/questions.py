@@ -12,9 +12,11 @@ from typing import Any, NamedTuple
 
 from lexical_sae.evaluation.metrics.verification import TOLERANCE
 from lexical_sae.explanation import Explanation
+from lexical_sae.explorer.corpus import corpus_payload
 from lexical_sae.inference import explain, find_reasons
 from lexical_sae.inference.tagging import tag
 from lexical_sae.models.lexical_sae import LexicalSAE
+from lexical_sae.runs.texts import Corpus
 from lexical_sae.serve.edits import Edit
 from lexical_sae.serve.problems import IdentityBroken
 from lexical_sae.serve.served import ServedModel
@@ -172,3 +174,13 @@ class Lexicon:
         """The page, as JSON fields."""
         page = served.lexicon().page(self.label, self.search, self.offset, self.top)
         return [json.dumps(page)] * len(items)
+
+
+@dataclass(frozen=True)
+class Codes:
+    """Texts as the explorer reads them: their words, with which a page decides by itself. An item is several texts."""
+
+    def answer(self, served: ServedModel, items: Sequence[tuple[str, ...]]) -> list[str]:
+        """The payload of each item's texts."""
+        found = (corpus_payload(served.model, Corpus(texts, None), whole_table=False) for texts in items)
+        return [json.dumps(payload, allow_nan=False, ensure_ascii=False) for payload in found]

@@ -16,7 +16,7 @@ from lexical_sae.serve import metrics, schemas
 from lexical_sae.serve.decision_log import Decision
 from lexical_sae.serve.edits import Edit
 from lexical_sae.serve.problems import Problem
-from lexical_sae.serve.questions import Asking, Explain, Flip, Lexicon, Predict, Tag, WhatIf
+from lexical_sae.serve.questions import Asking, Codes, Explain, Flip, Lexicon, Predict, Tag, WhatIf
 from lexical_sae.serve.service import Post, Service, answer_json
 
 Endpoint = Callable[[Service, Request], Awaitable[Response]]
@@ -108,6 +108,14 @@ async def flip(service: Service, request: Request) -> Response:
     question = Flip(asked.to, asked.seconds, asked.all_tokens, asked.merge_inflections)
     (reasons,) = await service.ask(post.slow, question, [asked.text])
     return _answer(request, post, reasons=reasons)
+
+
+async def codes(service: Service, request: Request) -> Response:
+    asked = await _parsed(service, request, schemas.CodesRequest)
+    post = service.post(asked.model)
+    post.require(CLASSIFY)
+    (found,) = await service.ask(post.quick, Codes(), [tuple(asked.texts)])
+    return _answer(request, post, codes=found)
 
 
 async def tag(service: Service, request: Request) -> Response:
@@ -223,6 +231,16 @@ OPERATIONS = (
         schemas.FlipAnswer,
         schemas.FlipRequest,
         example={"text": EXAMPLE},
+    ),
+    Operation(
+        "POST",
+        "/v1/codes",
+        "codes",
+        "Texts as their words and the part of the table that decides on them, as the explorer reads them.",
+        codes,
+        schemas.CodesAnswer,
+        schemas.CodesRequest,
+        example={"texts": [EXAMPLE]},
     ),
     Operation(
         "POST",

@@ -130,6 +130,12 @@ class FlipRequest(OfModel):
     merge_inflections: bool = False
 
 
+class CodesRequest(OfModel):
+    """Which words do these texts consist of?"""
+
+    texts: Texts
+
+
 class TagRequest(OfModel):
     """What are these words names of?"""
 
@@ -273,6 +279,12 @@ class FlipAnswer(Answer):
     reasons: FoundReasons
 
 
+class CodesAnswer(Answer):
+    """Texts as the explorer reads them."""
+
+    codes: dict[str, Any]
+
+
 class NamedEntity(Said):
     """A name: `start` and `end` count words, `characters` characters."""
 
@@ -338,13 +350,20 @@ class CorpusState(Said):
     """The texts given with `--data`."""
 
     name: str
-    state: Literal["waiting", "making", "ready", "failed"]
+    texts: int
+    labelled: bool
+    state: Literal["making", "ready", "failed"]
     done: float
     """Share that is read."""
-    texts: int | None = None
-    labelled: bool | None = None
     detail: str | None = None
     """Why it failed."""
+
+
+class Measures(Said):
+    """A table of what was measured: rows of name, value and remark."""
+
+    heading: str
+    rows: list[list[Any]]
 
 
 class ModelDescription(Said):
@@ -368,6 +387,13 @@ class ModelDescription(Said):
     """Class-centred; null unless words are literal."""
     suppressed: list[str]
     """Words that the lexicon saved with the model forbids."""
+    about: str
+    """The run that trained it, in a sentence; empty for a model without its run."""
+    address: str
+    """What to call it on the command line."""
+    accuracies: list[list[Any]]
+    """Rows of name, value and remark."""
+    measures: list[Measures]
     corpus: CorpusState | None
 
 

@@ -1,5 +1,6 @@
 """A saved model as the service holds it: its weights mapped, its name and hash, its table, and views of edits."""
 
+import logging
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass, field
@@ -16,7 +17,13 @@ from lexical_sae.models.lexical_sae import CLASSIFY, TAG, LexicalSAE
 from lexical_sae.models.persistence import from_pretrained, saved_sha256
 from lexical_sae.models.table_head import TableHead
 from lexical_sae.models.word_views import document_table
+from lexical_sae.runs import Run
+from lexical_sae.runs.explorer import about
+from lexical_sae.runs.folder import find_run
 from lexical_sae.serve.edits import Edit, EditedModel, edited
+from lexical_sae.utils.errors import LexicalSAEError
+
+logger = logging.getLogger(__name__)
 
 KEPT_EDITS = 8
 """Views of the latest edits, because people ask about several texts with the same edit."""
@@ -90,7 +97,22 @@ class ServedModel:
             "temperature": model.temperature,
             "bias": _centered_bias(head, labels[CLASSIFY]) if isinstance(head, TableHead) else None,
             "suppressed": list(forbidden.forbid) if forbidden else [],
+            **_of_run(self.folder),
         }
+
+
+def _of_run(folder: Path) -> dict[str, Any]:
+    """What is known of the run that trained the model, if its folder lies in one that measured it."""
+    unknown = {"about": "", "address": folder.name, "accuracies": [], "measures": []}
+    run = find_run(folder.resolve())
+    if run is None:
+        return unknown
+    try:
+        found = about(Run.open(run))
+    except LexicalSAEError as error:
+        logger.warning("%s: nothing is shown of the run that trained it: %s", folder, error)
+        return unknown
+    return {key: found[key] for key in unknown}
 
 
 def _centered_bias(head: TableHead, labels: tuple[str, ...]) -> dict[str, float]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from lexical_sae.explanation import FORMAT
 from lexical_sae.models.lexical_sae import CLASSIFY, TAG
-from lexical_sae.serve.corpora import CorpusFile, Make
+from lexical_sae.serve.corpora import CorpusFile
 from lexical_sae.serve.decision_log import Decision, DecisionLog
 from lexical_sae.serve.lanes import CLOSED, Lane, Question
 from lexical_sae.serve.metrics import Metrics
@@ -51,22 +51,22 @@ class Post:
 class Service:
     """The models of a service, ready to answer."""
 
-    def __init__(self, settings: Settings, make_corpus: Make | None = None) -> None:
+    def __init__(self, settings: Settings) -> None:
         self.settings, self.limits, self.metrics = settings, settings.limits, Metrics()
         self.is_closing = False
         path = settings.decision_log
         self.log = None if path is None else DecisionLog(path, with_texts=settings.log_texts)
-        self.posts = {name: self._post(ServedModel.load(name, folder), make_corpus) for name, folder in settings.models}
+        self.posts = {name: self._post(ServedModel.load(name, folder)) for name, folder in settings.models}
 
-    def _post(self, served: ServedModel, make_corpus: Make | None) -> Post:
+    def _post(self, served: ServedModel) -> Post:
         self.metrics.info.labels(served.name, served.sha256).set(1)
         watch = partial(self.metrics.of_lane, served.name)
         waiting, batching, data = self.limits.waiting, self.settings.batching, self.settings.data
         quick = Lane(served.name, served, batching, waiting, watch)
         slow = Lane(f"{served.name} searches", served, ALONE, waiting)
         corpus = None
-        if data is not None and make_corpus is not None and CLASSIFY in served.tasks:
-            corpus = CorpusFile(served, data, self.settings.spool, make_corpus)
+        if data is not None and CLASSIFY in served.tasks:
+            corpus = CorpusFile(served, data, self.settings.spool)
         return Post(served, quick, slow, corpus)
 
     def close(self) -> None:

@@ -43,7 +43,7 @@ def test_every_example_works_as_it_stands(client, document):
             response = client.request(method, address, params=parameters, json=body)
             assert response.status_code == 200, (path, response.text)
             tried += 1
-    assert tried == 12
+    assert tried == 13
 
 
 def test_limits_of_the_service_are_in_the_document(document):
