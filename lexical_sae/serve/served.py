@@ -19,7 +19,7 @@ from lexical_sae.models.table_head import TableHead
 from lexical_sae.models.word_views import document_table
 from lexical_sae.runs import Run
 from lexical_sae.runs.explorer import about
-from lexical_sae.runs.folder import find_run
+from lexical_sae.runs.run import find_run
 from lexical_sae.serve.edits import Edit, EditedModel, edited
 from lexical_sae.utils.errors import LexicalSAEError
 

@@ -63,7 +63,7 @@ def test_the_texts_are_made_once_and_kept_by_the_browser(client_with, folders, d
         assert (kept.status_code, kept.content) == (304, b"")
 
 
-def test_one_worker_makes_the_texts_for_all(client_with, data, monkeypatch, tmp_path):
+def test_one_worker_makes_the_texts_for_all(client_with, data, monkeypatch):
     made = []
     monkeypatch.setattr(corpora, "corpus_payload", lambda *_: made.append(1) or {"made": len(made)})
     monkeypatch.setattr(corpora, "LOOK_AGAIN", 0.01)
