@@ -17,6 +17,7 @@ from lexical_sae.runs.baselines import read_baselines
 from lexical_sae.runs.inputs import digest, load_data
 from lexical_sae.runs.scoring import Decisions, paired_difference, read_decisions
 from lexical_sae.training.dense.classifier import BaselineScores, dense_baseline, tfidf_baseline
+from lexical_sae.training.dense.fine_tuning import DenseTraining
 from tests import tiny
 from tests.tiny import BAD, GOOD
 
@@ -49,8 +50,8 @@ def test_tfidf_learns_what_words_can_tell_and_keeps_every_answer(csv):
 def test_the_dense_baseline_chooses_its_rate_on_validation(encoder, csv):
     dataset = load_text_dataset(str(csv))
     steps = []
-    settings = {"epochs": 4, "batch_size": 8, "max_length": 16, "rates": (1e-9, 2e-3), "device": "cpu"}
-    scores = dense_baseline(dataset, str(encoder), **settings, on_step=steps.append)
+    asked = DenseTraining(4, 8, 16, rates=(1e-9, 2e-3), device="cpu", on_step=steps.append)
+    scores = dense_baseline(dataset, str(encoder), asked)
     assert steps[-1].total == steps[-1].done == len(dataset.test)
     assert scores.validation["lr=0.002"] > scores.validation["lr=1e-09"]
     assert scores.setting == "lr=0.002"
@@ -62,8 +63,8 @@ def test_baselines_choose_on_validation_texts_and_are_tested_on_others(encoder, 
     # Whoever looked at the test labels while choosing would see nothing but errors.
     turned = TextSplit(dataset.test.texts, tuple(1 - label for label in dataset.test.labels))
     dataset = replace(dataset, test=turned)
-    settings = {"epochs": 4, "batch_size": 8, "max_length": 16, "rates": (2e-3,), "device": "cpu"}
-    for scores in (tfidf_baseline(dataset), dense_baseline(dataset, str(encoder), **settings)):
+    asked = DenseTraining(4, 8, 16, rates=(2e-3,), device="cpu")
+    for scores in (tfidf_baseline(dataset), dense_baseline(dataset, str(encoder), asked)):
         assert min(scores.validation.values()) > 0.9
         assert scores.accuracy < 0.1
 
