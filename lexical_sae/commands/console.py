@@ -116,6 +116,16 @@ def watching(kept: str = "its state is saved,") -> "Iterator[Watchers]":
 
 
 @contextmanager
+def training_together(device: str) -> Iterator[bool]:
+    """Train with the other processes that `torchrun` started, if any; whether this is the one that speaks."""
+    from lexical_sae.training.processes import joined
+
+    with joined(device) as processes:
+        console.quiet = not processes.is_first
+        yield processes.is_first
+
+
+@contextmanager
 def until_interrupted() -> "Iterator[Callable[[], bool]]":
     """Whether Ctrl-C was pressed (or the system asked to stop); a second time stops at once."""
     asked = []

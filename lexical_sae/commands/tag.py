@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from lexical_sae.commands.console import console, watching
+from lexical_sae.commands.console import console, training_together, watching
 from lexical_sae.commands.options import METHODS, AllTokens, Device, progress, require_choice, require_file, saved_model
 from lexical_sae.utils.errors import SettingsError
 from lexical_sae.utils.files import require_writable_target
@@ -238,9 +238,12 @@ def _train(config: "ExperimentConfig", device: str, *, resume: bool) -> None:
 
     heading = f"{config.experiment_name}: {config.data.dataset_name} with {config.model.name}, recipe {config.recipe}"
     default = " (the default of taggers)" if config.recipe == TAGGING_RECIPE else ""
-    console.print(Text(heading + default, style="bold"))
-    with watching() as watchers:
-        results = run_ner(config, resume=resume, device=device, watchers=watchers)
+    with training_together(device) as is_first:
+        console.print(Text(heading + default, style="bold"))
+        with watching() as watchers:
+            results = run_ner(config, resume=resume, device=device, watchers=watchers)
+    if not is_first:
+        return
     for run in results.get("runs", [results]):
         console.print(figures_table(*tagger_figures(run)))
         console.print(types_table(run["test"]))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from lexical_sae.commands.console import console, watching
+from lexical_sae.commands.console import console, training_together, watching
 from lexical_sae.commands.options import RECIPES, Device, SkipBadRows, require_choice, require_file
 from lexical_sae.utils.errors import SettingsError
 
@@ -105,12 +105,15 @@ def train_and_show(config: "ExperimentConfig", device: str, *, resume: bool) -> 
     from lexical_sae.report.terminal import figures_table, mean_figures, name_figures, score_figures
 
     heading = f"{config.experiment_name}: {config.data.dataset_name} with {config.model.name}, recipe {config.recipe}"
-    console.print(Text(heading, style="bold"))
-    if encoder := BUNDLED.get(config.model.name):
-        size = f"(the first time, the encoder is downloaded: about {encoder.megabytes} MB)"
-        console.print(Text(size, style="dim"))
-    with watching() as watchers:
-        run = runs.train_run(runs.Run.of(config, device), resume=resume, watchers=watchers)
+    with training_together(device) as is_first:
+        console.print(Text(heading, style="bold"))
+        if encoder := BUNDLED.get(config.model.name):
+            size = f"(the first time, the encoder is downloaded: about {encoder.megabytes} MB)"
+            console.print(Text(size, style="dim"))
+        with watching() as watchers:
+            run = runs.train_run(runs.Run.of(config, device), resume=resume, watchers=watchers)
+    if not is_first:
+        return
     results = run.results
     for one in results.get("runs", [results]):
         console.print(figures_table(*score_figures(one)))

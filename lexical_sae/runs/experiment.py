@@ -31,6 +31,7 @@ from lexical_sae.runs.run import Run
 from lexical_sae.runs.scoring import Scores, score, write_decisions
 from lexical_sae.runs.seeds import Watchers, run_seeds, with_measurements
 from lexical_sae.studies.post_hoc_sae.comparing import RESULTS as SAE_RESULTS
+from lexical_sae.training.processes import current
 from lexical_sae.training.stopping import EpochScores
 from lexical_sae.training.word_table import document_frequencies
 
@@ -72,6 +73,8 @@ class Pipeline:
     """Reads a run's rows; refuses those that changed since it was trained."""
     figures: tuple[str, ...]
     """Figures of the test split that are averaged over seeds."""
+    follow: Callable[[Run, Watchers], object]
+    """Trains one seed along with the process that calls `train`, and leaves nothing."""
 
 
 def run_experiment(
@@ -92,18 +95,26 @@ def train_run(
         watchers: Get progress and notes, and say when to stop.
         pipeline: How its kind of model is trained and measured; by default that of classifiers.
 
+    Of several processes (`processes.joined`), the first does all this, and the others train along.
+
     Returns:
         The same run, with the rows it was trained on and the saved model if it was measured.
     """
-    kind = pipeline or CLASSIFIER
+    kind, processes = pipeline or CLASSIFIER, current()
+    if not processes.is_first:
+        while (seed := processes.from_first()) is not None:
+            kind.follow(next(one for one in run.seeds if one.seed == seed), watchers)
+        return run
 
     def train_seed(one: Run, folder: RunFolder) -> dict[str, Any]:
         # Not on data that changed since the first seed: a mean over both would be of neither.
         if finished := next((other for other in run.seeds if other.is_finished), None):
             kind.load(finished)
+        processes.from_first(one.seed)
         return kind.train(one, folder, watchers)
 
     run_seeds(run, train_seed, kind.figures, resume=resume, watchers=watchers)
+    processes.from_first(None)  # the others are done
     if run.config.evaluation.after_training:
         for one in run.seeds:
             kind.measure(one, watchers)
@@ -140,8 +151,16 @@ def _measure_classifier(run: Run, watchers: Watchers) -> None:
     name_run(run, watchers)
 
 
+def _follow_classifier(run: Run, watchers: Watchers) -> None:
+    train_model(run.config, run.data, seed=run.seed, device=run.device, watchers=watchers)
+
+
 CLASSIFIER = Pipeline(
-    _train_classifier, _measure_classifier, lambda run: run.data, ("accuracy", "active_words", "identity_error")
+    _train_classifier,
+    _measure_classifier,
+    lambda run: run.data,
+    ("accuracy", "active_words", "identity_error"),
+    _follow_classifier,
 )
 
 

@@ -18,6 +18,7 @@ from lexical_sae.models.lexical_sae import LexicalSAE
 from lexical_sae.runs.folder import CONFIG, RESULTS, RunFolder, write_json
 from lexical_sae.runs.run import Run
 from lexical_sae.training.loop import Callbacks, Interrupted, Trainer
+from lexical_sae.training.processes import current
 from lexical_sae.training.settings import TrainingConfig
 from lexical_sae.training.stopping import EpochScores
 from lexical_sae.training.tasks import Task
@@ -141,8 +142,11 @@ def fit(
     folder: RunFolder | None,
     watchers: Watchers,
 ) -> Fitted:
-    """Train the model; without a folder nothing is written, and in one the run goes on from its checkpoint."""
-    checkpoint = folder.load_checkpoint() if folder else None
+    """Train the model; without a folder nothing is written, and in one the run goes on from its checkpoint.
+
+    Of several processes the first one has the folder, and tells the others where to go on.
+    """
+    checkpoint = current().from_first(folder.load_checkpoint() if folder else None)
     with recorder(folder) if folder else nullcontext(lambda _: None) as record:
         save = folder and folder.save_checkpoint
         callbacks = Callbacks(watchers.on_step, record, save, watchers.is_interrupted, watchers.is_out_of_time)

@@ -34,6 +34,7 @@ from lexical_sae.training.criterion import NOTHING, Criterion, PieceLoss
 from lexical_sae.training.folds import FoldedDocuments
 from lexical_sae.training.lr_range import FEWEST, REHEARSED_STEPS, Reading, as_found, lr_range_test, rate_with_words
 from lexical_sae.training.optim import Optimizer, ParameterGroup, at_rate, centralise_gradients
+from lexical_sae.training.processes import current
 from lexical_sae.training.random_state import chance_as_found, random_state, restore_random_state
 from lexical_sae.training.settings import TrainingConfig
 from lexical_sae.training.stopping import SILENT_STEPS, EpochScores, NoWordActive, Selection, Silence
@@ -108,6 +109,7 @@ class Trainer:
         _require_equal_labels(model, train)
         self.model, self.train, self.validation = model, train, validation
         self.settings, self.seed, self.callbacks = settings, seed, callbacks or Callbacks()
+        self.processes = current()
         require_encoder_type(settings.dtype, next(model.parameters()).device)
         self.steps_per_epoch = len(self._order(epoch=0))
         self.max_epochs = settings.planned_epochs(len(train.texts))
@@ -153,6 +155,10 @@ class Trainer:
 
     def run(self) -> EpochScores:
         """Train to the end, and leave the model with the best weights, in evaluation mode."""
+        with self.processes.sharing(self.model.backbone.encoder):
+            return self._run()
+
+    def _run(self) -> EpochScores:
         if self._optimizer is None:
             self.prepare()
             if isinstance(self.train, FoldedDocuments):
@@ -177,7 +183,13 @@ class Trainer:
     @property
     def _is_over(self) -> bool:
         """Whether patience or time has run out; never before some weights were validated."""
-        return self.selection.best is not None and (self.selection.is_over or self.callbacks.is_out_of_time())
+        return self.selection.best is not None and (self.selection.is_over or self._is_out_of_time())
+
+    def _is_out_of_time(self) -> bool:
+        return self.processes.any(self.callbacks.is_out_of_time())
+
+    def _is_interrupted(self) -> bool:
+        return self.processes.any(self.callbacks.is_interrupted())
 
     @property
     def has_dropped_context(self) -> bool:
@@ -251,7 +263,8 @@ class Trainer:
 
         self.model.train()
         with as_found([self.model, self.criterion]), chance_as_found():
-            return automatic_size(self.settings.effective_batch, step, next(self.model.parameters()).device)
+            size = automatic_size(self.settings.effective_batch, step, next(self.model.parameters()).device)
+        return self.processes.least(size)
 
     def _found_rate(self) -> float:
         batches = self._order(epoch=0)
@@ -296,7 +309,7 @@ class Trainer:
         return left
 
     def _require_not_interrupted(self) -> None:
-        if self.callbacks.is_interrupted():
+        if self._is_interrupted():
             raise StoppedBeforeSaving("stopped before the first step")
 
     def _order(self, epoch: int) -> list[list[int]]:
@@ -317,7 +330,7 @@ class Trainer:
             # After the last step the epoch is not over: it is still to be validated.
             if self.epoch == epoch:
                 self._save_if_asked()
-            if self.callbacks.is_out_of_time():
+            if self._is_out_of_time():
                 break
         self.criterion.objective.end_of_epoch()
 
@@ -355,6 +368,7 @@ class Trainer:
         optimizer.zero_grad()
         samples = self.train.samples(rows)
         parts = self.micro.run(rows, lambda piece, _: self._backward(piece, samples), optimizer.zero_grad)
+        self.processes.sum_gradients(optimizer.params)
         if self.settings.gradient_centralization:
             head = {id(p) for p in self.model.heads.parameters()}
             centralise_gradients(p for p in self.model.parameters() if id(p) not in head)
@@ -382,11 +396,12 @@ class Trainer:
                 f"the loss became {loss.item()} at step {self.step + 1} (cross-entropy {seen.ce}, terms {seen.terms}); "
                 "lower training.learning_rate or the rates of head and gate"
             )
-        (loss * share).backward()
+        self.processes.share_of(loss * share).backward()
         return seen
 
     def _validate(self) -> None:
         """Score the averaged weights of the epoch that just ended, and keep them if they are the best."""
+        self._keep_in_step()
         with self.optimizer.averaged_weights():
             scores = self._score(self.epoch)
             if self.selection.take(scores):
@@ -404,6 +419,16 @@ class Trainer:
                 "best": scores is self.selection.best,
             }
         )
+
+    def _keep_in_step(self) -> None:
+        """Processes that drifted apart by rounding, as other makes of machine may, go on from the first one's state."""
+        if drifted := self.processes.differing(self.state_dict()):
+            self.load_state_dict(self.processes.from_first(self.state_dict()) or {})
+            logger.warning(
+                "%d parts of the state had drifted apart between the processes, and are now those of the first; "
+                "on machines of one make they stay bitwise equal",
+                len(drifted),
+            )
 
     def _score(self, epoch: int) -> EpochScores:
         """Validation of the weights that the model holds; in the warm-up, noted for `target_accuracy`."""
@@ -438,7 +463,7 @@ class Trainer:
 
     def _save_if_asked(self) -> None:
         """A checkpoint when it is time for one, or when somebody wants the run to stop."""
-        is_interrupted = self.callbacks.is_interrupted()
+        is_interrupted = self._is_interrupted()
         is_due = time.monotonic() - self._saved_at >= 60 * self.settings.checkpoint_minutes
         if self.callbacks.on_checkpoint is not None and (is_due or is_interrupted):
             self.callbacks.on_checkpoint(self.state_dict())

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from lexical_sae.training.optim import ParameterGroup, at_rate
+from lexical_sae.training.processes import current
 from lexical_sae.training.random_state import Generator, chance_as_found
 
 logger = logging.getLogger(__name__)
@@ -77,6 +78,7 @@ def lr_range_test(
     Smith 2017, arXiv:1506.01186.
     """
     rates, losses, active = np.geomspace(lowest, highest, steps), [], []
+    processes = current()
     with chance_as_found(generators), as_found(modules):
         with torch.no_grad():
             found = [read(i) for i in range(steps)]
@@ -94,7 +96,8 @@ def lr_range_test(
                 del losses[-IN_A_ROW:]
                 break
             inner.zero_grad(set_to_none=True)
-            reading.loss.backward()
+            processes.share_of(reading.loss).backward()
+            processes.sum_gradients(parameter for group in groups for parameter in group.params)
             for ours, group in zip(inner.param_groups, at_rate(groups, rate), strict=True):
                 ours["lr"] = group.lr
             inner.step()

@@ -35,6 +35,7 @@ from lexical_sae.runs.tagging.documents import load_documents
 from lexical_sae.runs.tagging.pages import DENSE, LEXICON_SENTENCES, write_tagging_report
 from lexical_sae.training.dense.fine_tuning import DENSE_RATES
 from lexical_sae.training.dense.tagger import dense_tagger
+from lexical_sae.training.processes import current
 from lexical_sae.training.stopping import EpochScores
 from lexical_sae.utils.cost import with_cost
 from lexical_sae.utils.progress import OnStep, silent
@@ -64,6 +65,8 @@ def run_ner(
 ) -> dict[str, Any]:
     """Train a tagger with every seed, test its explanations and write its page; what `results.json` then holds."""
     run = train_run(Run.of(config, device), resume=resume, watchers=watchers, pipeline=TAGGER)
+    if not current().is_first:
+        return {}
     _leave_report(run, watchers)
     return run.results
 
@@ -93,11 +96,17 @@ def _measure_tagger(run: Run, watchers: Watchers) -> None:
     evaluate_tagger(run, watchers)
 
 
+def _follow_tagger(run: Run, watchers: Watchers) -> None:
+    texts = load_documents(run.config, run.sentences, run.seed)
+    train_tagger(run.config, run.sentences, texts, seed=run.seed, device=run.device, watchers=watchers)
+
+
 TAGGER = Pipeline(
     _train_tagger,
     _measure_tagger,
     lambda run: run.sentences,
     ("f1", "token_accuracy", "active_words", "identity_error"),
+    _follow_tagger,
 )
 
 
