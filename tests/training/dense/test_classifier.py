@@ -191,8 +191,8 @@ def test_data_whose_labels_changed_since_training_is_refused(settings, csv):
 def test_what_is_finished_is_written_after_every_seed(of_two_seeds, tmp_path, monkeypatch):
     config = build_config(of_two_seeds)
 
-    def broken_off_at_the_second(dataset, *_, seed, **__):
-        if seed == 5:
+    def broken_off_at_the_second(dataset, _, asked):
+        if asked.seed == 5:
             raise KeyboardInterrupt
         return BaselineScores("dense baseline", 1.0, (True,) * len(dataset.test), "lr=0.0001", {})
 
@@ -216,8 +216,8 @@ def test_a_file_of_another_version_is_refused_in_words(settings, runs):
 def test_only_the_first_dense_baseline_tries_several_rates(settings, monkeypatch):
     tried = []
 
-    def dense(dataset, *_, rates, seed, **__):
-        tried.append((seed, tuple(rates)))
+    def dense(dataset, _, asked):
+        tried.append((asked.seed, tuple(asked.rates)))
         return BaselineScores("dense baseline", 1.0, (True,) * len(dataset.test), "lr=0.0001", {})
 
     monkeypatch.setattr(baselines, "dense_baseline", dense)
