@@ -16,7 +16,7 @@ PRINTED = 10
 
 
 def audit_labels(
-    data: Annotated[Path, typer.Argument(help="Your texts with labels: a CSV, TSV or JSONL file.")],
+    data: Annotated[Path, typer.Argument(help="Your texts with labels: a data file (CSV, JSON, Parquet, Excel, …).")],
     text_column: TextColumn = None,
     label_column: LabelColumn = None,
     skip_bad_rows: SkipBadRows = False,

@@ -28,7 +28,10 @@ from lexical_sae.utils.files import require_writable_target
 
 def evaluate(
     model: Model,
-    data: Annotated[str, typer.Argument(help="Labelled texts: a CSV, TSV or JSONL file, or the name of a data set.")],
+    data: Annotated[
+        str,
+        typer.Argument(help="Labelled texts: a data file (CSV, JSON, Parquet, Excel, …), or the name of a data set."),
+    ],
     out: Annotated[
         Path | None,
         typer.Option(

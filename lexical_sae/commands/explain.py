@@ -57,7 +57,9 @@ Found = TypeVar("Found")
 def explain(
     model: Model,
     texts: Annotated[list[str] | None, typer.Argument(help="One or more texts, each in quotes.")] = None,
-    file: Annotated[Path | None, typer.Option(help="Explain the texts of a CSV, TSV or JSONL file.")] = None,
+    file: Annotated[
+        Path | None, typer.Option(help="Explain the texts of a data file (CSV, JSON, Parquet, Excel, …).")
+    ] = None,
     text_column: Annotated[str | None, typer.Option(help="Column of --file with the texts; else inferred.")] = None,
     skip_bad_rows: SkipBadRows = False,
     target: Annotated[str | None, typer.Option(help="Label to explain; by default the predicted one.")] = None,

@@ -48,7 +48,7 @@ MergeInflections = Annotated[
     bool, typer.Option("--merge-inflections", help="Show forms of one word (film, films) as one, with their sum.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
-File = Annotated[Path | None, typer.Option(help="Your texts: a CSV, TSV or JSONL file.")]
+File = Annotated[Path | None, typer.Option(help="Your texts: a data file (CSV, JSON, Parquet, Excel, …).")]
 Named = Annotated[str | None, typer.Option(help="A data set by name (docs/data.md); its test texts are used.")]
 TextColumn = Annotated[str | None, typer.Option(help="Column with the text; inferred when not given.")]
 LabelColumn = Annotated[str | None, typer.Option(help="Column with the label; inferred when not given.")]

@@ -27,7 +27,7 @@ def train(
     data: Annotated[
         str | None,
         typer.Argument(
-            help="A data set by name (docs/data.md), or your own CSV, TSV or JSONL file.", show_default=False
+            help="A data set by name (docs/data.md), or your own file: CSV, JSON, Parquet, Excel, …", show_default=False
         ),
     ] = None,
     config: Annotated[Path | None, typer.Option(help="Experiment file (YAML); see docs/configuration.md.")] = None,

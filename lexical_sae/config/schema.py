@@ -18,7 +18,7 @@ class DataConfig(PartConfig):
     """Which texts to train and test on."""
 
     dataset_name: str = "movie_snippets"
-    """A named data set (docs/data.md lists them), or the path of your own CSV, TSV or JSONL file."""
+    """A named data set (docs/data.md lists them), or the path of your own data file."""
     path: str | None = None
     """Folder or file with the data, if it is not to be found by name."""
     train_samples: int = Field(default=-1, ge=-1)

@@ -46,6 +46,16 @@ def text_problem(value: object) -> str:
 
 def label_problem(value: object) -> str:
     """Why a cell is no class; empty where it is one."""
+    # Few different ones, in hundreds of thousands of rows.
+    return _label_problem_of_text(value) if type(value) is str else _label_problem(value)
+
+
+@lru_cache(maxsize=4096)
+def _label_problem_of_text(value: str) -> str:
+    return _label_problem(value)
+
+
+def _label_problem(value: object) -> str:
     if is_missing(value):
         return "no label"
     value = _plain(value)

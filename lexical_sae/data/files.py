@@ -1,4 +1,4 @@
-"""Anyone's data: CSV, TSV, JSON lines, DataFrames, lists of (text, label) or of dicts; CoNLL columns for tagging."""
+"""Anyone's data: files, frames, lists of (text, label) or of dicts; CoNLL columns for tagging."""
 
 import logging
 from collections.abc import Iterable, Mapping
@@ -7,10 +7,12 @@ from typing import Any
 
 from lexical_sae.data.cell_values import sorted_label_names
 from lexical_sae.data.examples import Source, TaggedDataset, TextDataset, TextSplit
+from lexical_sae.data.formats import ENDINGS, read_table
+from lexical_sae.data.frames import frame_table
 from lexical_sae.data.rows import choose_columns, class_notes, labelled_rows, look_alike_notes, text_split
 from lexical_sae.data.sources.conll import read_conll, tagged_source
 from lexical_sae.data.splits import Sizes, carve
-from lexical_sae.data.table import SUFFIXES, Table, read_table, refuse_repeated, table_of_dicts
+from lexical_sae.data.table import Table, quoted, table_of_dicts
 from lexical_sae.utils.errors import DataError
 
 logger = logging.getLogger(__name__)
@@ -20,7 +22,6 @@ SPLIT_STEMS = {
     "validation": ("validation", "valid", "val", "dev"),
     "test": ("test",),
 }
-TEXT_ENDINGS = tuple(ending + gz for ending in SUFFIXES for gz in ("", ".gz"))
 TAGGED_ENDINGS = (".txt", ".conll", ".iob", ".bio", ".tsv")
 
 
@@ -38,9 +39,9 @@ def read_text_dataset(
     """A classification data set from your own rows.
 
     Args:
-        train: A path (`.csv`, `.tsv`, `.jsonl`, also `.gz`), a pandas DataFrame, an iterable of (text, label) or of
-        dicts,
-            or a folder with files named after the splits.
+        train: The path of a data file, a frame (pandas, polars, pyarrow, DuckDB) or Hugging Face data set, an iterable
+            of (text, label) or of dicts; or all splits at once: a folder with files named after them, or a dict such as
+            `{"train": ..., "test": ...}`.
         validation: Rows of the same kinds; held out from train by default.
         test: Rows of the same kinds; held out from train by default.
         text_column: Column of the texts; inferred by default, as the `notes` record.
@@ -50,11 +51,15 @@ def read_text_dataset(
         sizes: Rows to keep of each split, and the seeds.
     """
     if isinstance(train, str | Path) and Path(train).is_dir():
-        found = split_files(Path(train), TEXT_ENDINGS)
-        train = found["train"]
-        validation = found["validation"] if validation is None else validation
-        test = found["test"] if test is None else test
+        found = split_files(Path(train), ENDINGS)
         name = name or found["folder"].name
+    elif isinstance(train, dict):
+        found = _split_rows(train)
+    else:
+        found = {"train": train}
+    train = found["train"]
+    validation = found.get("validation") if validation is None else validation
+    test = found.get("test") if test is None else test
     given = [("train", train), ("validation", validation), ("test", test)]
     tables = {role: as_table(rows, role) for role, rows in given if rows is not None}
     text, label, notes = choose_columns(tables["train"], text_column, label_column)
@@ -69,6 +74,7 @@ def read_text_dataset(
         splits.get("validation"),
         splits.get("test"),
         notes=(
+            *(note for table in tables.values() for note in table.notes),
             *notes,
             *(note for rows in usable.values() for note in rows.notes),
             *look_alike_notes(names),
@@ -94,19 +100,28 @@ def _check_classes(table: Table, labels: tuple[str, ...]) -> None:
 
 
 def as_table(rows: Any, role: str = "rows") -> Table:
-    """The rows of a path, a DataFrame, or an iterable of (text, label) or of dicts, with their places."""
+    """The rows of a path, a frame, a hub data set, or an iterable of (text, label) or dicts, with their places."""
     if isinstance(rows, str | Path):
         return read_table(_existing(Path(rows), role))
-    if hasattr(rows, "columns") and hasattr(rows, "to_dict"):
-        names = [str(name) for name in rows.columns]
-        refuse_repeated(f"{role} DataFrame", names)
-        columns = {name: rows[key].to_list() for name, key in zip(names, rows.columns, strict=True)}
-        return Table(f"{role} DataFrame", columns, range(len(rows)), is_file=False)
+    if (table := frame_table(f"{role} {type(rows).__name__}", rows)) is not None:
+        return table
     if not isinstance(rows, Iterable) or isinstance(rows, bytes | dict):
         raise TypeError(
             f"{role} is {type(rows).__name__}; give a path, a DataFrame, or a list of (text, label) or of dicts"
         )
     return _table_of_list(list(rows), role)
+
+
+def _split_rows(rows: dict[str, Any]) -> dict[str, Any]:
+    """The rows of each split in a dict whose keys are the names of splits."""
+    roles = {stem: role for role, stems in SPLIT_STEMS.items() for stem in stems}
+    unknown = [name for name in rows if str(name).casefold() not in roles]
+    found = {roles[str(name).casefold()]: held for name, held in rows.items() if name not in unknown}
+    if unknown or len(found) != len(rows) or "train" not in found:
+        raise DataError(
+            f"a dict of rows has one key per split (train, validation, test) and needs train; it has {quoted(rows)}"
+        )
+    return found
 
 
 def _table_of_list(rows: list[Any], role: str) -> Table:

@@ -69,7 +69,7 @@ def labelled_texts(model: LexicalSAE, data: str, columns: Columns) -> tuple[Text
 
 
 def read_texts(file: Path, column: str | None = None, *, skip_bad_rows: bool = False) -> GivenTexts:
-    """The texts of a CSV, TSV or JSONL file, in its order; rows without a text are refused with their lines.
+    """The texts of a data file, in its order; rows without a text are refused with their lines.
 
     Without a `column` it is the only one, or the one with the most usual name. With `skip_bad_rows` rows without a text
     are left out, and counted in a note.

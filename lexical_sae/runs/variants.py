@@ -15,7 +15,7 @@ import yaml
 
 from lexical_sae.config.load import full_name, merge, parse_config
 from lexical_sae.config.schema import ExperimentConfig
-from lexical_sae.data.table import SUFFIXES
+from lexical_sae.data.formats import is_data_file, stem_of
 from lexical_sae.models.config import GateConfig
 from lexical_sae.recipes import RECIPES
 from lexical_sae.utils.errors import SettingsError
@@ -199,9 +199,7 @@ class _ExperimentFile:
 
 def _folder_name(name: str, source: str) -> str:
     """A name as a folder; that of a data file is its stem. Example: `data/My reviews.csv -> My-reviews`"""
-    path = Path(name.removesuffix(".gz"))
-    # `exponent 1.5` has a suffix too, but is no file.
-    own = path.stem if path.suffix.lower() in SUFFIXES else Path(name).name if "/" in name else name
+    own = stem_of(Path(name).name) if "/" in name or is_data_file(name) else name
     plain = re.sub(r"[^\w.+-]+", "-", own).strip("-.")
     if not plain:
         raise SettingsError(f"{name!r} cannot name a folder; use letters and digits ({source})")

@@ -10,6 +10,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from lexical_sae.data.cell_values import is_missing, label_text, repair_text
+from lexical_sae.data.frames import column_values
 from lexical_sae.utils.errors import DataError
 
 ROWS_NAMED = 5
@@ -37,11 +38,12 @@ def _column(X: Any) -> list[Any]:
     """The rows of whatever has one column."""
     if isinstance(X, dict):
         raise DataError("X is a dict; pass one of its columns, such as X['text']")
+    X = column_values(X)
     shape = getattr(X, "shape", None)
     if shape is not None and len(shape) == 2:
         if shape[1] != 1:
             raise DataError(f"X has {shape[1]} columns; pass the one with the texts, such as frame['text']")
-        X = X.iloc[:, 0] if hasattr(X, "iloc") else X.to_series() if hasattr(X, "to_series") else X[:, 0]
+        X = X[:, 0]
     elif shape is not None and len(shape) != 1:
         raise DataError(f"X has {len(shape)} dimensions; pass one text per row. Reshape your data")
     if not isinstance(X, Iterable):
@@ -88,6 +90,7 @@ def _shown(label: Any) -> str:
 def _labels(y: Any) -> np.ndarray:
     if y is None:
         raise DataError("this estimator requires y to be passed, but the target y is None")
+    y = column_values(y)
     if isinstance(y, list | tuple) and len({isinstance(label, str) for label in y}) == 2:
         # numpy would write numbers beside names as names.
         found = np.empty(len(y), dtype=object)

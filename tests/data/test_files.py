@@ -187,7 +187,7 @@ def test_texts_shared_by_given_splits_are_noted():
         ([("a", "b", "c")], ValueError, "row 0"),
         (7, TypeError, "train is int; give a path"),
         (b"a.csv", TypeError, "train is bytes"),
-        ({"a": 1}, TypeError, "train is dict"),
+        ({"a": 1}, ValueError, "a dict of rows has one key per split .* it has 'a'"),
         ("nowhere.csv", FileNotFoundError, "no file nowhere.csv"),
         ([("a", "x"), ("b", "y")], ValueError, "too few"),
         ([("same", "x"), ("same", "y")] * 30, ValueError, "too much alike"),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lexical_sae.data.table import read_table
+from lexical_sae.data.formats import read_table
 
 CELL = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\r"), max_size=12)
 
@@ -105,10 +105,8 @@ def test_a_line_of_a_megabyte_is_read(tmp_path):
             r"needs 2 fields \('text', 'label'\).*a.csv:3 \(3 fields\).*a.csv:4 \(1 f",
         ),
         ("a.csv", 'text,label\nok,1\n"never closed,1\n', r"a.csv:3 breaks the CSV rules"),
-        ("a.csv", "text,label\ncaf\u00e9,1\n".encode("latin-1"), r"a.csv:2 is not UTF-8: byte 0xe9 at position 14"),
-        ("a.csv", "text,label\rcaf\u00e9,1\r".encode("latin-1"), r"a.csv:2 is not UTF-8: byte 0xe9 at position 14"),
-        ("a.csv", "text,label\nx,1\n".encode("utf-16"), "looks like UTF-16"),
-        ("a.csv", "text,label\nx,1\n".encode("utf-16-le"), "looks like UTF-16"),
+        ("a.csv", b"text,label\ncaf\x81,1\n", r"a.csv:2 is not UTF-8: byte 0x81 at position 14"),
+        ("a.csv", b"text,label\rcaf\x81,1\r", r"a.csv:2 is not UTF-8: byte 0x81 at position 14"),
         ("a.csv", "", "is empty"),
         ("a.csv", "text,text\na,b\n", "more than one column named"),
         ("a.csv.gz", b"not gzip", "not a complete gzip file"),
@@ -117,7 +115,7 @@ def test_a_line_of_a_megabyte_is_read(tmp_path):
         ("a.jsonl", '{"text": "a"}\n\n[1]\n', r"a.jsonl:3 is a JSON list, not an object"),
         ("a.jsonl", "[" * 100_000, r"a.jsonl:1 is (nested too deeply|not JSON)"),
         ("a.jsonl", "\n\n", "is empty"),
-        ("a.xlsx", "", r"no known format has the ending '.xlsx'"),
+        ("a.xls", "", r"no known format has the ending '.xls'"),
     ],
 )
 def test_a_bad_file_is_refused_with_its_place(tmp_path, name, data, message):

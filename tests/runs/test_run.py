@@ -5,7 +5,7 @@ import pytest
 
 from lexical_sae.commands.train import train_and_show
 from lexical_sae.config.load import build_config
-from lexical_sae.data import load_text_dataset, table
+from lexical_sae.data import files, load_text_dataset
 from lexical_sae.models import persistence
 from lexical_sae.runs import Run, run_experiment
 from lexical_sae.runs import run as run_module
@@ -41,7 +41,7 @@ def reads(monkeypatch):
 
         return read
 
-    monkeypatch.setattr(table, "read_text", counting("tables", table.read_text))
+    monkeypatch.setattr(files, "read_table", counting("tables", files.read_table))
     for module in (run_module, persistence):
         monkeypatch.setattr(module, "from_pretrained", counting("models", persistence.from_pretrained))
     return counts

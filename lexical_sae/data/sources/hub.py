@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from lexical_sae.data.frames import hub_table
 from lexical_sae.data.sources.layouts import Tables
 from lexical_sae.data.table import Table
 from lexical_sae.utils.errors import MissingPackageError, UnavailableError
@@ -61,27 +62,4 @@ def _as_table(loaded: Any, source: HubSource, place: str) -> Table:
     seen = list(loaded.column_names)
     if missing := [name for name in source.columns if name not in seen]:
         raise UnavailableError(f"{place} lacks the columns {missing}; columns seen: {seen}")
-    columns: dict[str, Any] = {}
-    for name in seen:
-        columns[name] = list(loaded[name])
-        if names := _class_names(loaded.features.get(name)):
-            texts = [_named(value, names, f"{place} row {row}: {name!r}") for row, value in enumerate(columns[name])]
-            columns[name] = [None if text is None else value for value, text in zip(columns[name], texts, strict=True)]
-            columns.setdefault(f"{name}_text", texts)
-    columns = {source.rename.get(name, name): values for name, values in columns.items()}
-    return Table(place, columns, range(len(loaded)), is_file=False)
-
-
-def _class_names(feature: Any) -> list[str] | None:
-    """The names behind a ClassLabel, or behind a list of them."""
-    return getattr(feature, "names", None) or getattr(getattr(feature, "feature", None), "names", None)
-
-
-def _named(value: Any, names: list[str], place: str) -> Any:
-    """The name of a class, or the names of a list; None for an unlabelled row (-1 on the hub)."""
-    if value is None or value == -1:
-        return None
-    for number in value if isinstance(value, list) else [value]:
-        if not 0 <= number < len(names):
-            raise UnavailableError(f"{place} holds {number}, but there are {len(names)} names")
-    return [names[number] for number in value] if isinstance(value, list) else names[value]
+    return hub_table(place, loaded, source.rename)

@@ -59,7 +59,8 @@ class TextSpec(DatasetSpec):
         assert train is not None
         assert train_rows is not None
         groups = self.group and tuple(str(tables.train.column(self.group)[i]) for i in train_rows.rows)
-        notes = (*tables.notes, *(note for rows in usable if rows for note in rows.notes))
+        read = (note for table in tables.all() for note in table.notes)
+        notes = (*tables.notes, *read, *(note for rows in usable if rows for note in rows.notes))
         return Source(names, train, splits[1], splits[2], groups or None, notes)
 
 
