@@ -29,6 +29,7 @@ from lexical_sae.models.lexical_sae import LexicalSAE
 from lexical_sae.utils.downloads import sha256_of
 from lexical_sae.utils.errors import SavedFileError
 from lexical_sae.utils.part import PartConfig, first_complaint
+from lexical_sae.utils.plugins import load_plugins
 
 FORMAT_VERSION = 1
 WEIGHTS, CONFIG = "model.safetensors", "config.json"
@@ -126,6 +127,7 @@ def save_pretrained(model: LexicalSAE, folder: str | Path, attached: Mapping[str
 
 def from_pretrained(folder: str | Path) -> LexicalSAE:
     """The saved model, in evaluation mode on the CPU; a damaged, mixed-up or foreign folder is refused."""
+    load_plugins()
     source = Path(folder).expanduser()
     saved = _read_config(source)
     _check_files(source, saved.sha256)
