@@ -50,6 +50,9 @@ def test_training_on_an_own_file_leaves_a_run_and_a_model_that_explains(run, tin
     page = (tmp_path / "run" / "report.html").read_text()
     assert "How well does it decide?" in page
     assert "On 3 texts of" in page
+    for told in ("TF-IDF", "frozen encoder", "macro F1"):
+        assert told in page
+        assert told in output
     for told in ("Do the names hold? The model on 2 texts", "deletion test", "context-free accuracy"):
         assert told in page
         assert told in output

@@ -17,6 +17,12 @@ if TYPE_CHECKING:  # imported late, so that --help does not wait for torch
     from lexical_sae.config.schema import ExperimentConfig
     from lexical_sae.runs import Run
 
+Baselines = Annotated[
+    bool,
+    typer.Option(
+        help="Compare with TF-IDF and with the encoder as published, each with logistic regression, on the same rows."
+    ),
+]
 QUICKSTART = "quickstart"
 """Name of the experiment; only a run of this name is replaced."""
 QUICK_TEXTS = 200
@@ -52,6 +58,7 @@ def train(
     text_column: Annotated[str | None, typer.Option(help="Column with the text; inferred when not given.")] = None,
     label_column: Annotated[str | None, typer.Option(help="Column with the label; inferred when not given.")] = None,
     skip_bad_rows: SkipBadRows = False,
+    baselines: Baselines = True,
     device: Device = "auto",
 ) -> None:
     """Train a classifier on a data set or your own file.
@@ -87,7 +94,7 @@ def train(
         settings = without_context(settings)
     if out is not None:
         settings = settings.model_copy(update={"output_dir": str(out)})
-    train_and_show(settings, device, resume=resume)
+    train_and_show(settings, device, resume=resume, baselines=baselines)
 
 
 def without_context(config: "ExperimentConfig") -> "ExperimentConfig":
@@ -97,8 +104,8 @@ def without_context(config: "ExperimentConfig") -> "ExperimentConfig":
     return config.model_copy(update={"model": config.model.model_copy(update={"context": None})})
 
 
-def train_and_show(config: "ExperimentConfig", device: str, *, resume: bool) -> None:
-    """Train with every seed, evaluate, print the scores, and show three explained texts."""
+def train_and_show(config: "ExperimentConfig", device: str, *, resume: bool, baselines: bool) -> None:
+    """Train with every seed, evaluate, print the scores beside cheap baselines, and show three explained texts."""
     from lexical_sae import runs
     from lexical_sae.models.bundled import BUNDLED
     from lexical_sae.report.context import main_context_rows
@@ -123,10 +130,29 @@ def train_and_show(config: "ExperimentConfig", device: str, *, resume: bool) -> 
         heading, rows = name_figures("model", names["model"])
         context = names["model"].get("context")
         console.print(figures_table(heading, [*rows[:2], *(main_context_rows(context) if context else ())]))
+    if baselines and config.evaluation.after_training:
+        _show_baselines(run)
     console.print(Text(f"everything is in {config.output_dir}", style="dim"))
     _show_three(run)
     _leave_report(run)
     console.print(_next_steps(run.folder))
+
+
+def _show_baselines(run: "Run") -> None:
+    """What takes no training, on the same rows. The run is safe by now, so whatever goes wrong is only reported."""
+    from lexical_sae import runs
+    from lexical_sae.report.printable import shown
+    from lexical_sae.report.progress import ProgressBars
+    from lexical_sae.report.terminal import baseline_figures, figures_table
+
+    try:
+        with ProgressBars(console) as bars:
+            found = runs.baselines_beside(run, on_step=bars)
+    except Exception as error:
+        message = f"there are no baselines beside it ({type(error).__name__}: {error})"
+        console.print(Text(shown(message), style="yellow"), soft_wrap=True)
+    else:
+        console.print(figures_table(*baseline_figures(found)))
 
 
 def _show_three(run: "Run") -> None:
@@ -194,4 +220,4 @@ def quickstart(
     config = build_config(settings)
     resolve_device(device)
     clear_run(out, only=QUICKSTART)
-    train_and_show(config, device, resume=False)
+    train_and_show(config, device, resume=False, baselines=True)

@@ -56,6 +56,8 @@ def score_figures(run: dict[str, Any]) -> tuple[str, list[tuple[str, str, str]]]
     test = run["test"]
     rows = [
         ("accuracy", f"{test['accuracy']:.1%}", f"always predicting the commonest label: {test['majority']:.1%}"),
+        # Older runs did not measure it.
+        *([("macro F1", f"{test['macro_f1']:.1%}", "mean over classes, rare ones too")] if "macro_f1" in test else []),
         ("active words", f"{test['active_words']:.0f}", "per text"),
         ("identity error", f"{test['identity_error']:.0e}", "contributions and bias sum to the logit"),
         *constraint_rows(run),
@@ -116,7 +118,9 @@ def baseline_figures(found: dict[str, Any]) -> tuple[str, list[tuple[str, str, s
     for name, baseline in found["baselines"].items():
         difference = found.get("difference", {}).get(name)
         of_seeds = _of_seeds(len(baseline.get("runs", ())))
-        note = "; ".join(filter(None, (of_seeds, f"chosen: {baseline['setting']}")))
+        macro_f1 = baseline.get("macro_f1")
+        f1 = "" if macro_f1 is None else f"macro F1 {macro_f1:.1%}"
+        note = "; ".join(filter(None, (of_seeds, f1, f"chosen: {baseline['setting']}")))
         if difference:
             note += f"; model {difference['mean']:+.1%} ({difference['low']:+.1%} to {difference['high']:+.1%})"
             # Of seeds that are not on the baseline's texts nothing can be said.

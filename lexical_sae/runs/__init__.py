@@ -6,7 +6,7 @@ every seed. `evaluating`, `name_tests`, `calibrating`, `baselines` and `post_hoc
 file, `summary` runs each, `comparison` and `sweep` compare them.
 """
 
-from lexical_sae.runs.baselines import compare_again, run_baselines
+from lexical_sae.runs.baselines import baselines_beside, compare_again, run_baselines
 from lexical_sae.runs.experiment import TrainedRun, run_experiment, setup_and_train, train_run
 from lexical_sae.runs.inputs import documents, load_data, require_same_labels
 from lexical_sae.runs.name_tests import run_names
@@ -24,6 +24,7 @@ __all__ = [
     "load_data",
     "require_same_labels",
     "require_same_rows",
+    "baselines_beside",
     "run_baselines",
     "run_experiment",
     "run_names",

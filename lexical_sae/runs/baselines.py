@@ -13,7 +13,7 @@ from typing import Any
 
 from lexical_sae.config.schema import ExperimentConfig
 from lexical_sae.data import TextDataset
-from lexical_sae.runs.folder import BASELINES, write_json
+from lexical_sae.runs.folder import BASELINES, DECISIONS, write_json
 from lexical_sae.runs.inputs import digest, load_data, text_digests
 from lexical_sae.runs.run import Run
 from lexical_sae.runs.scoring import Decisions, paired_difference, score
@@ -26,6 +26,8 @@ from lexical_sae.utils.errors import SavedFileError
 from lexical_sae.utils.progress import OnStep, silent
 
 DENSE = "dense baseline"
+CHEAP = ("TF-IDF", "frozen encoder")
+"""Names of the baselines that take seconds."""
 
 
 @dataclass(frozen=True)
@@ -48,27 +50,36 @@ def run_baselines(
     *,
     dense_rates: Sequence[float] = DENSE_RATES,
     on_step: OnStep = silent,
+    run: Run | None = None,
 ) -> dict[str, Any]:
     """Baselines on the experiment's rows, written to `baselines.json`; compared with its models where there are any.
 
     Without `dense_rates` no dense baseline is trained, and one that was measured before on the same test texts stays.
     What is finished is written after every seed. Models that were trained with other settings are refused before
-    anything is measured.
+    anything is measured. A `run` of the experiment that is open already has its rows and its model.
     """
     require_one_experiment(config)
-    models, rates, kept = _models(config, device), dense_rates, {} if dense_rates else _earlier_dense(config)
+    models, rates, kept = (
+        _models(config, run or Run.of(config, device)),
+        dense_rates,
+        {} if dense_rates else _earlier_dense(config),
+    )
     cheap: list[tuple[BaselineRun, ...]] = []
     dense_runs: list[BaselineRun] = []
     results: dict[str, Any] = {}
     for seed in config.evaluation.seeds:
-        dataset = load_data(config, seed)
+        dataset = _rows(config, seed, run)
         cheap.append(cheap_baselines(config, dataset, seed, device, on_step))
         if rates:
             dense_runs.append(
                 BaselineRun.of(seed, dataset, partial(_dense, config, dataset, rates, seed, device, on_step))
             )
             rates = [rate for rate in rates if rate_name(rate) == dense_runs[0].scores.setting]
-        results = results or {"test_texts": len(dataset.test), "test_digest": digest(dataset.test)}
+        results = results or {
+            "test_texts": len(dataset.test),
+            "test_digest": digest(dataset.test),
+            "train_digest": digest(dataset.train),
+        }
         results["baselines"] = {
             runs[0].scores.name: _over_seeds(runs) for runs in (*zip(*cheap, strict=True), dense_runs) if runs
         }
@@ -78,6 +89,26 @@ def run_baselines(
         results |= _comparison(models, results["baselines"], on_step)
         write_json(_file(config), results)
     return results
+
+
+def baselines_beside(run: Run, *, on_step: OnStep = silent) -> dict[str, Any]:
+    """The cheap baselines beside the models of a run that was just trained, as `run_baselines` writes them.
+
+    Those that the folder holds already for the same rows and as many seeds, as after `--resume`, stay.
+    """
+    config = run.config.model_copy(update={"output_dir": str(run.folder)})
+    try:
+        saved = read_baselines(_file(config))
+    except (OSError, ValueError):
+        saved = {"baselines": {}}
+    measured = [saved["baselines"].get(name, {}).get("runs", ()) for name in CHEAP]
+    rows = _rows(config, config.evaluation.seeds[0], run)
+    is_same = all(
+        saved.get(key) == digest(of) for key, of in (("train_digest", rows.train), ("test_digest", rows.test))
+    )
+    if is_same and all(len(runs) == len(config.evaluation.seeds) for runs in measured):
+        return compare_again(config, run.device, on_step=on_step, run=run)
+    return run_baselines(config, run.device, dense_rates=(), on_step=on_step, run=run)
 
 
 def cheap_baselines(
@@ -141,6 +172,7 @@ def _over_seeds(runs: Sequence[BaselineRun]) -> dict[str, Any]:
     return {
         "name": first.name,
         "accuracy": sum(run.scores.accuracy for run in runs) / len(runs),
+        "macro_f1": _mean([run.scores.macro_f1 for run in runs]),
         "setting": first.setting,
         "validation": first.validation,
         "runs": of_seeds,
@@ -149,7 +181,15 @@ def _over_seeds(runs: Sequence[BaselineRun]) -> dict[str, Any]:
     }
 
 
-def compare_again(config: ExperimentConfig, device: str = "auto", *, on_step: OnStep = silent) -> dict[str, Any]:
+def _mean(figures: Sequence[float | None]) -> float | None:
+    """None where a run does not know it."""
+    known = [figure for figure in figures if figure is not None]
+    return sum(known) / len(known) if len(known) == len(figures) else None
+
+
+def compare_again(
+    config: ExperimentConfig, device: str = "auto", *, on_step: OnStep = silent, run: Run | None = None
+) -> dict[str, Any]:
     """The experiment's model against the baselines that `baselines.json` holds, which is rewritten.
 
     For a model that is new where the test texts are not: no baseline is trained.
@@ -159,10 +199,11 @@ def compare_again(config: ExperimentConfig, device: str = "auto", *, on_step: On
     if not path.is_file():
         raise SavedFileError(f"there is no {path} to compare with; measure the baselines first")
     results = read_baselines(path)
-    if results.get("test_digest") != digest(load_data(config, config.evaluation.seeds[0]).test):
+    if results.get("test_digest") != digest(_rows(config, config.evaluation.seeds[0], run).test):
         raise SavedFileError(f"{path} was measured on other test texts; measure the baselines again")
     # Where there is no model, reading the first reports what is missing.
-    models = _models(config, device) or {config.evaluation.seeds[0]: Run.of(config, device)}
+    run = run or Run.of(config, device)
+    models = _models(config, run) or {config.evaluation.seeds[0]: run}
     results |= _comparison(models, results["baselines"], on_step)
     write_json(path, results)
     return results
@@ -216,9 +257,13 @@ def pairs_by_seed(
     return same or dict(list(pairs.items())[:1])
 
 
-def _models(config: ExperimentConfig, device: str) -> dict[int, Run]:
+def _rows(config: ExperimentConfig, seed: int, run: Run | None) -> TextDataset:
+    """The rows that a seed draws; those of an open run of one seed are there already."""
+    return run.data if run is not None and run.seeds == (run,) else load_data(config, seed)
+
+
+def _models(config: ExperimentConfig, run: Run) -> dict[int, Run]:
     """The experiment's runs with a model, by seed; one that was trained with other settings is refused."""
-    run = Run.of(config, device)
     there = {one.seed: one for one in run.seeds if one.has_model} or ({run.seed: run} if run.has_model else {})
     for one in there.values():
         one.require_made_by(config)
@@ -244,9 +289,16 @@ def _comparison(runs: Mapping[int, Run], baselines: dict[str, Any], on_step: OnS
 def _decisions(run: Run, on_step: OnStep) -> Decisions:
     """Which of its test texts the model of a seed gets right."""
     model, dataset = run.model_and_data()
-    scores = score(model, dataset.test, on_step)
-    run.release()
-    return Decisions(digest(dataset.test), scores.is_correct, tuple(text_digests(dataset.test)))
+    if (run.folder / DECISIONS).is_file():
+        # Of the test texts that the data still holds: `run.data` refuses others.
+        found = run.decisions
+    else:
+        is_correct = score(model, dataset.test, on_step).is_correct
+        found = Decisions(digest(dataset.test), is_correct, tuple(text_digests(dataset.test)))
+    if run.seeds != (run,):
+        # One of several: only one model is held at a time.
+        run.release()
+    return found
 
 
 def _file(config: ExperimentConfig) -> Path:

@@ -21,6 +21,7 @@ from lexical_sae.models.lexical_sae import LexicalSAE
 from lexical_sae.report.studies.comparison import Difference
 from lexical_sae.runs.folder import DECISIONS, write_json
 from lexical_sae.runs.inputs import digest, text_digests
+from lexical_sae.training.dense.classifier import macro_f1
 from lexical_sae.utils.errors import SavedFileError
 from lexical_sae.utils.progress import OnStep, Step, silent
 
@@ -33,6 +34,8 @@ class Scores:
     """How a model does on texts it was not trained on."""
 
     accuracy: float
+    macro_f1: float
+    """Mean F1 of the classes that occur: rare ones count as much as the others."""
     majority: float
     """Accuracy of always naming the most frequent label."""
     active_words: float
@@ -57,18 +60,19 @@ def score(model: LexicalSAE, split: TextSplit, on_step: OnStep = silent, batch_s
     texts = tokenize(model.tokenizer, split.texts, model.max_length)
     model = model.opened_to(texts.ids)
     gold = torch.tensor(split.labels)
-    is_correct = torch.zeros(len(split), dtype=torch.bool)
+    predicted = torch.zeros_like(gold)
     active, worst, done = 0, 0.0, 0
     for rows in length_buckets(texts, batch_size):
         state = read_batch(model, texts.batch(rows))
-        is_correct[rows] = state.logits.argmax(-1).cpu() == gold[rows]
+        predicted[rows] = state.logits.argmax(-1).cpu()
         active += len(state.code.values)
         worst = worst_gap(worst, float(code_identity_error(state).max()))
         done += len(rows)
         on_step(Step("testing", done, len(texts)))
-    count = len(split)
+    count, is_correct = len(split), predicted == gold
     return Scores(
         accuracy=int(is_correct.sum()) / count,
+        macro_f1=macro_f1(gold.numpy(), predicted.numpy()),
         majority=int(gold.bincount().max()) / count,
         active_words=active / count,
         identity_error=worst,

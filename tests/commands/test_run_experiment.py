@@ -14,7 +14,7 @@ def trained(finished, monkeypatch, capsys):
     monkeypatch.setattr(pipelines, "train_run", lambda *_, **__: Run(finished))
 
     def train() -> str:
-        train_and_show(settings, "cpu", resume=False)
+        train_and_show(settings, "cpu", resume=False, baselines=False)
         return capsys.readouterr().out
 
     return train

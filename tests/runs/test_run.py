@@ -48,7 +48,7 @@ def reads(monkeypatch):
 
 
 def test_training_reads_its_file_once_and_loads_the_saved_model_once(config, reads, tmp_path, capsys):
-    train_and_show(config.model_copy(update={"output_dir": str(tmp_path / "run")}), "cpu", resume=False)
+    train_and_show(config.model_copy(update={"output_dir": str(tmp_path / "run")}), "cpu", resume=False, baselines=True)
     assert "Report, to open in a browser" in capsys.readouterr().out
     assert reads == {"tables": 1, "models": 1}
 

@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Float, Int
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import f1_score
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
@@ -35,7 +36,9 @@ class BaselineScores:
     setting: str
     """What was chosen on the validation texts."""
     validation: dict[str, float]
-    """Validation accuracy of every setting that was tried."""
+    """Accuracy of every setting that was tried, on the texts that it was chosen on."""
+    macro_f1: float | None = None
+    """Mean F1 of the classes that occur in the test texts."""
 
 
 def tfidf_baseline(dataset: TextDataset, on_step: OnStep = silent) -> BaselineScores:
@@ -113,4 +116,13 @@ def scores_on(
 ) -> BaselineScores:
     """The scores of a baseline that predicted these classes for the test texts."""
     is_correct = tuple(bool(p == gold) for p, gold in zip(predicted.tolist(), test.labels, strict=True))
-    return BaselineScores(name, sum(is_correct) / len(is_correct), is_correct, setting, validation)
+    found = macro_f1(np.asarray(test.labels), predicted)
+    return BaselineScores(name, sum(is_correct) / len(is_correct), is_correct, setting, validation, found)
+
+
+def macro_f1(labels: Int[np.ndarray, " T"], predicted: Int[np.ndarray, " T"]) -> float:
+    """Mean F1 of the classes that occur, each counted the same: unlike accuracy, it sees rare classes.
+
+    Example: labels 0 0 0 1, always predicting 0 -> (6/7 + 0) / 2 = 0.43
+    """
+    return float(f1_score(labels, predicted, labels=np.unique(labels), average="macro", zero_division=0.0))

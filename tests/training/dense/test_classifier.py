@@ -14,9 +14,10 @@ from lexical_sae.report.terminal import baseline_figures
 from lexical_sae.runs import Run, compare_again, run_baselines, run_experiment, run_names
 from lexical_sae.runs import baselines as baselines
 from lexical_sae.runs.baselines import read_baselines
+from lexical_sae.runs.experiment import train_run
 from lexical_sae.runs.inputs import digest, load_data
 from lexical_sae.runs.scoring import Decisions, paired_difference, read_decisions
-from lexical_sae.training.dense.classifier import BaselineScores, dense_baseline, tfidf_baseline
+from lexical_sae.training.dense.classifier import BaselineScores, dense_baseline, macro_f1, tfidf_baseline
 from lexical_sae.training.dense.fine_tuning import DenseTraining
 from tests import tiny
 from tests.tiny import BAD, GOOD
@@ -292,3 +293,25 @@ def test_baselines_of_several_experiments_are_refused(measure, tmp_path):
     with pytest.raises(ValueError, match="names several data sets"):
         measure(config, "cpu")
     assert not list(tmp_path.iterdir())
+
+
+def test_macro_f1_counts_a_rare_class_as_much_as_the_others():
+    assert macro_f1(np.array([0, 0, 0, 1]), np.array([0, 0, 0, 0])) == pytest.approx((6 / 7 + 0) / 2)
+    assert macro_f1(np.array([0, 1, 2]), np.array([0, 1, 2])) == 1.0
+
+
+def test_baselines_beside_a_run_are_measured_once_and_again_when_its_rows_change(settings, tmp_path, monkeypatch):
+    run = train_run(Run.of(build_config(settings), "cpu"))
+    found = baselines.baselines_beside(run)
+    assert [*found["baselines"]] == ["TF-IDF", "frozen encoder"]
+    assert found["model"]["accuracy"] == run.results["test"]["accuracy"]
+    assert 0 <= found["baselines"]["TF-IDF"]["macro_f1"] <= 1
+    assert found == json.loads((tmp_path / "run" / "baselines.json").read_text())
+    fitted = []
+    monkeypatch.setattr(baselines, "run_baselines", lambda *_, **__: fitted.append(1) or found)
+    assert baselines.baselines_beside(run)["difference"] == found["difference"]
+    assert not fitted
+    changed = {**found, "train_digest": "other rows"}
+    (tmp_path / "run" / "baselines.json").write_text(json.dumps(changed))
+    baselines.baselines_beside(run)
+    assert fitted
