@@ -8,7 +8,7 @@ checkpoint/            see `lexical_sae.training.checkpoint`
 decisions.json         which test texts were got right
 evaluation.json        see `lexical_sae.evaluation.suite`
 names.json             see `lexical_sae.evaluation.names.tests`
-results.json, report.html, model/
+results.json, report.html, explorer.html, model/
 """
 
 import importlib.metadata
@@ -37,6 +37,7 @@ logger = logging.getLogger(__name__)
 
 CONFIG, ENVIRONMENT, HISTORY = "resolved_config.yaml", "environment.json", "history.jsonl"
 RESULTS, REPORT, MODEL, CHECKPOINT = "results.json", "report.html", "model", "checkpoint"
+EXPLORER = "explorer.html"
 DECISIONS, EVALUATION, NAMES, BASELINES = "decisions.json", "evaluation.json", "names.json", "baselines.json"
 STUDIES = ("faithfulness", "sae", "long_context", "polysemy")
 MEASURED = (
@@ -259,7 +260,19 @@ def clear_run(path: str | Path, *, only: str) -> None:
     lock = FolderLock(folder)
     try:
         others = (path.name for path in folder.glob(OTHER_EVALUATIONS))
-        for name in (*MEASURED, *others, MODEL, CHECKPOINT, TENSORBOARD, HISTORY, RESULTS, REPORT, ENVIRONMENT, CONFIG):
+        for name in (
+            *MEASURED,
+            *others,
+            MODEL,
+            CHECKPOINT,
+            TENSORBOARD,
+            HISTORY,
+            RESULTS,
+            REPORT,
+            EXPLORER,
+            ENVIRONMENT,
+            CONFIG,
+        ):
             left = folder / name
             if left.is_dir() and not left.is_symlink():
                 shutil.rmtree(left)
