@@ -7,8 +7,8 @@ SETTINGS := "OMP_NUM_THREADS=1" "OMP_NUM_THREADS=2" "$(PLAIN_CPU)" "OMP_NUM_THRE
 	"OMP_NUM_THREADS=1 MKL_CBWR=COMPATIBLE"
 TRAINS := tests/training tests/circuits tests/models tests/runs tests/commands tests/intervene/concepts
 
-.PHONY: quickstart serve test test-all test-api test-portable test-plain-cpu golden check lint format bench docs notebooks \
-	identity lock clean help
+.PHONY: quickstart serve test test-all test-api test-browser test-portable test-plain-cpu golden check lint format bench docs \
+	notebooks identity lock clean help
 
 help: ## Show what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -24,6 +24,9 @@ test: $(BIN)/.installed-dev ## The quick suite: offline, seeded, on the CPU
 
 test-all: $(BIN)/.installed-dev ## Everything, slow and networked tests included
 	$(BIN)/python -m pytest -n 2 -m ""
+
+test-browser: $(BIN)/.installed-browser ## The pages in Chromium, which must be installed
+	$(BIN)/python -m pytest tests/explorer tests/report/test_page_browser.py
 
 test-portable: $(BIN)/.installed-dev ## The quick suite as other CPUs and thread counts round
 	@failed=; for setting in $(SETTINGS); do \
@@ -94,6 +97,10 @@ $(BIN)/.installed-serve: requirements-serve.lock $(BIN)/.installed
 $(BIN)/.installed-api: requirements-api.txt $(BIN)/.installed-dev
 	@echo "Installing what testing the service needs, once"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -r requirements-api.txt
+	@touch $@
+
+$(BIN)/.installed-browser: requirements-browser.txt $(BIN)/.installed-dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -r requirements-browser.txt
 	@touch $@
 
 $(BIN)/.installed-bench: requirements-bench.txt $(BIN)/.installed

@@ -19,6 +19,7 @@ from lexical_sae.commands.corpus import diff, lexicon
 from lexical_sae.commands.edit import certify, edit, plant, verify
 from lexical_sae.commands.evaluate import calibrate, evaluate, names
 from lexical_sae.commands.explain import explain, flip, why_not
+from lexical_sae.commands.explore import explore
 from lexical_sae.commands.fit_lexical_head import fit_lexical_head
 from lexical_sae.commands.report import report
 from lexical_sae.commands.serve import serve
@@ -29,7 +30,7 @@ from lexical_sae.commands.train import quickstart, train
 
 PANELS = {
     "Start": (quickstart, train, ner, report),
-    "Explain": (explain, why_not, flip, tag, lexicon, diff, serve),
+    "Explain": (explore, explain, why_not, flip, tag, lexicon, diff, serve),
     "Measure": (evaluate, names, calibrate, audit_labels),
     "Edit": (edit, certify, verify, surgery, plant),
     "Compare": (baselines, sweep, ablation, bcos_ablation, multi_dataset, sota_comparison),

@@ -191,6 +191,8 @@ def _next_steps(run: Path) -> Text:
     beside = Path(sys.executable).parent / "lexical-sae"
     command = "lexical-sae" if shutil.which("lexical-sae") else shlex.quote(str(beside))
     return Text.assemble(
+        "\nRead, question and edit it in the browser: ",
+        (f"{command} explore {shlex.quote(str(run))}", "bold"),
         "\nTry your own: ",
         (f'{command} explain {shlex.quote(str(run))} "your sentence here"', "bold"),
         "\nDo its names hold? ",

@@ -22,6 +22,8 @@ from lexical_sae.report.html_templates import templates
 if TYPE_CHECKING:
     from lexical_sae.report.tables import FigureTable, TablesPage
 
+MOST_LABELS = 12
+"""Labels of a confusion matrix."""
 WORDS = 12
 """Words of a text that are named; the others are summed."""
 
@@ -75,6 +77,39 @@ class Study:
 
 
 @dataclass(frozen=True)
+class Confusion:
+    """How many texts of each label get which decision."""
+
+    labels: Sequence[str]
+    counts: Sequence[Sequence[int]]
+    """By true label, then decision."""
+
+    def shown(self) -> list[tuple[str, list[tuple[int, str]]]]:
+        """Rows of the table: the label, and each count with its shade; of many labels those most confused.
+
+        Example: of `[[8, 2], [1, 9]]` the first row is ("a", [(8, "for t5"), (2, "against t5")])
+        """
+        places = self.places
+        right = max((self.counts[a][a] for a in places), default=0) or 1
+        wrong = max((self.counts[a][b] for a in places for b in places if a != b), default=0) or 1
+
+        def shade(a: int, b: int) -> str:
+            kind, most = ("for", right) if a == b else ("against", wrong)
+            return f"{kind} t{-(-5 * self.counts[a][b] // most)}"
+
+        return [(self.labels[a], [(self.counts[a][b], shade(a, b)) for b in places]) for a in places]
+
+    @property
+    def places(self) -> list[int]:
+        """The labels that are shown, in the model's order."""
+        errors = [
+            sum(self.counts[a][b] + self.counts[b][a] for b in range(len(self.labels)) if a != b)
+            for a in range(len(self.labels))
+        ]
+        return sorted(sorted(range(len(self.labels)), key=lambda a: -errors[a])[:MOST_LABELS])
+
+
+@dataclass(frozen=True)
 class Lead:
     """What a page of a model with literal words shows first: its table in words, and how far it decides."""
 
@@ -85,6 +120,7 @@ class Lead:
     accuracies: Sequence[tuple[str, str, str]] = ()
     """Of the model, of its table alone, and of baselines: name, value and remark."""
     examples: Sequence[Example] = ()
+    confusion: Confusion | None = None
 
 
 @dataclass(frozen=True)
@@ -95,6 +131,8 @@ class Page:
     subtitle: str = ""
     lead: Lead | None = None
     """What stands above all figures; None for models without a table of words."""
+    explorer: str = ""
+    """The address of the explorer of the same run; empty where there is none."""
     headline: Figures | None = None
     """The figures to see first."""
     figures: Sequence[Figures] = ()

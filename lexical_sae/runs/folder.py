@@ -8,7 +8,7 @@ checkpoint/            see `lexical_sae.training.checkpoint`
 decisions.json         which test texts were got right
 evaluation.json        see `lexical_sae.evaluation.suite`
 names.json             see `lexical_sae.evaluation.names.tests`
-results.json, report.html, model/
+results.json, report.html, explorer.html, model/
 """
 
 import importlib.metadata
@@ -38,6 +38,7 @@ logger = logging.getLogger(__name__)
 
 CONFIG, ENVIRONMENT, HISTORY = "resolved_config.yaml", "environment.json", "history.jsonl"
 RESULTS, REPORT, MODEL, CHECKPOINT = "results.json", "report.html", "model", "checkpoint"
+EXPLORER = "explorer.html"
 DECISIONS, EVALUATION, NAMES, BASELINES = "decisions.json", "evaluation.json", "names.json", "baselines.json"
 STUDIES = ("faithfulness", "sae", "long_context", "polysemy")
 MEASURED = (
@@ -47,7 +48,7 @@ MEASURED = (
 """What is written about a trained model."""
 OTHER_EVALUATIONS = "evaluation-*.json"
 """The same on other texts than a run's own, as `lexical-sae evaluate` names it."""
-WRITTEN = (TENSORBOARD_FOLDER, HISTORY, RESULTS, REPORT, ENVIRONMENT, CONFIG)
+WRITTEN = (TENSORBOARD_FOLDER, HISTORY, RESULTS, REPORT, EXPLORER, ENVIRONMENT, CONFIG)
 """What a run leaves beside its model."""
 MAY_DIFFER = (
     "training.report_to",

@@ -8,12 +8,13 @@ from typing import Any
 from lexical_sae.data import TextSplit
 from lexical_sae.evaluation.corpus.survey import survey
 from lexical_sae.evaluation.corpus.table_words import TableWordCollector
+from lexical_sae.evaluation.metrics.performance import PerformanceCollector
 from lexical_sae.explanation import Explanation
 from lexical_sae.inference import explain, predict
 from lexical_sae.inference.labels import labels_of
 from lexical_sae.models.lexical_sae import LexicalSAE
 from lexical_sae.report.explanation.shifts import shift_of
-from lexical_sae.report.page import Example, Lead, Page, page_html
+from lexical_sae.report.page import Confusion, Example, Lead, Page, page_html
 from lexical_sae.runs.folder import CONFIG, ENVIRONMENT, HISTORY, MEASURED, REPORT, RESULTS
 from lexical_sae.runs.report_parts import ReportParts
 from lexical_sae.runs.run import Run
@@ -90,6 +91,7 @@ def run_page(run: Run, place: Path, texts: int, on_step: OnStep, *, all_tokens: 
     return Page(
         title=f"Report of {run.folder.resolve().name}",
         subtitle=" ".join(filter(None, (parts.about(), _several_seeds(run)))),
+        explorer=parts.explorer(place),
         headline=results[0] if results else None,
         figures=(*results[1:], *parts.names(), *parts.baselines()),
         evaluation=parts.evaluation(),
@@ -123,18 +125,22 @@ def _read_by_model(parts: ReportParts, texts: int, on_step: OnStep, *, all_token
     if len(corpus) < len(dataset.test):
         parts.missing.append(f"The words of each class are those of {len(corpus)} of {len(dataset.test)} test texts.")
     table = TableWordCollector(model) if model.literal is not None else None
+    decisions = PerformanceCollector(labels_of(model), model.max_length)
     shown = {"all_tokens": all_tokens, "on_step": on_step}
-    found = survey(model, corpus.texts, list(corpus.labels), beside=[table] if table else [], **shown)
+    found = survey(model, corpus.texts, list(corpus.labels), beside=[decisions, *([table] if table else [])], **shown)
     examples = _examples(model, corpus, choose_rows, texts, all_tokens=all_tokens)
-    lead = _lead(parts, model, corpus, table) if table else None
+    confusion = Confusion(labels_of(model), decisions.confusion.tolist())
+    lead = _lead(parts, model, corpus, table, confusion) if table else None
     return {"lead": lead, "lexicon": found.as_dict()["lexicon"], "examples": examples}
 
 
-def _lead(parts: ReportParts, model: LexicalSAE, corpus: TextSplit, table: TableWordCollector) -> Lead:
+def _lead(
+    parts: ReportParts, model: LexicalSAE, corpus: TextSplit, table: TableWordCollector, confusion: Confusion
+) -> Lead:
     """What the page of a model with literal words begins with."""
     words = table.words(max(FEWEST_WORDS, MOST_WORDS // len(table.labels)))
     examples = _examples(model, corpus, partial(_shifted_first, model, corpus), LEAD_TEXTS)
-    return Lead(words.classes, words.from_data_alone, parts.accuracies(), examples)
+    return Lead(words.classes, words.from_data_alone, parts.accuracies(), examples, confusion)
 
 
 def _shifted_first(model: LexicalSAE, corpus: TextSplit, are_wrong: Sequence[bool], wanted: int) -> list[int]:

@@ -24,6 +24,7 @@ from lexical_sae.runs.folder import (
     CONFIG,
     ENVIRONMENT,
     EVALUATION,
+    EXPLORER,
     HISTORY,
     NAMES,
     RESULTS,
@@ -164,6 +165,11 @@ class ReportParts:
             (f"Words removed: {place.parent.name}", place) for place in sorted(self.run.folder.glob("*/surgery.html"))
         ]
         return tuple(Study(name, _link(page, place)) for name, place in (*known, *removals) if place.is_file())
+
+    def explorer(self, page: Path) -> str:
+        """The address of the run's explorer from a page that lies at `page`; empty where none was written."""
+        explorer = self.run.folder / EXPLORER
+        return _link(page, explorer) if explorer.is_file() else ""
 
     def documents(self) -> dict[str, str]:
         """Settings and versions as they were written."""

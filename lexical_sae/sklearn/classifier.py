@@ -15,6 +15,7 @@ from lexical_sae.inference import explain
 from lexical_sae.inference.reading import answers, is_one_text
 from lexical_sae.intervene import SuppressedModel, WordTable, model_table
 from lexical_sae.models.lexical_sae import CLASSIFY
+from lexical_sae.report.classifier import ClassWord, classifier_html
 from lexical_sae.report.page import Example, Figures, Page, page_html
 from lexical_sae.runs.in_memory import train_model
 from lexical_sae.sklearn.inputs import Classes, classes_of, weights_of
@@ -24,6 +25,10 @@ from lexical_sae.utils.errors import DataError, SettingsError
 from lexical_sae.utils.files import write_text
 
 BATCH = 32
+FEWEST_WORDS, MOST_WORDS = 4, 24
+"""Words of a class that a notebook shows, and of all classes together."""
+LEAST_TEXTS = 5
+"""Training texts that they should be in."""
 
 
 class LexicalClassifier(ClassifierMixin, WordCodeEstimator):
@@ -145,6 +150,15 @@ class LexicalClassifier(ClassifierMixin, WordCodeEstimator):
             )
         return model_table(model, self.frequencies_)
 
+    def _html_repr(self) -> str:
+        """What a notebook shows: fitted with a table, its strongest words; otherwise scikit-learn's diagram."""
+        if not self.__sklearn_is_fitted__() or self.model_.literal is None:
+            return super()._html_repr()
+        table = self.lexicon()
+        top = max(FEWEST_WORDS, MOST_WORDS // len(table.labels))
+        classes = [(label, _strongest(table, place, top)) for place, label in enumerate(table.labels)]
+        return classifier_html(type(self).__name__, classes, len(table.rows))
+
     def suppress(self, words: str | Iterable[str]) -> "LexicalClassifier":
         """A new fitted estimator that cannot use these words, or their case variants and plurals.
 
@@ -190,6 +204,14 @@ class LexicalClassifier(ClassifierMixin, WordCodeEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
+
+
+def _strongest(table: WordTable, place: int, top: int) -> list[ClassWord]:
+    """The words with the greatest weight for a class, those of several texts if there are any."""
+    usable = [row for row in table.rows if not row.suppress and row.weights is not None]
+    often = [row for row in usable if (row.texts or 0) >= LEAST_TEXTS] or usable
+    words = [ClassWord(row.word, row.weights[place], row.texts) for row in often if row.weights is not None]
+    return [word for word in sorted(words, key=lambda word: -word.weight)[:top] if word.weight > 0]
 
 
 def _dataset(

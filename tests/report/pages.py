@@ -3,7 +3,7 @@
 from lexical_sae.evaluation.corpus.table_words import TableWord
 from lexical_sae.evaluation.views.page import evaluation_part
 from lexical_sae.report.charts.svg import Axis, Picture, Series, line_chart
-from lexical_sae.report.page import Example, Figures, Lead, Page, Study
+from lexical_sae.report.page import Confusion, Example, Figures, Lead, Page, Study
 from tests.report.evaluations import results
 from tests.report.explanations import explanation, literal_explanation, named_explanation
 
@@ -27,7 +27,9 @@ def full_page(name: str = "ordinary") -> Page:
             from_data_alone=[name],
             accuracies=[(name, name, name)],
             examples=[Example(literal_explanation(name), name)],
+            confusion=Confusion((name, "other"), [[8, 2], [1, 9]]),
         ),
+        explorer="explorer.html",
         headline=Figures(name, [(name, name, name)]),
         figures=[Figures(name, [(name, name, name)])],
         evaluation=evaluation_part(results(name)),

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lexical_sae.report.explanation.html import TINTS, tint
-from lexical_sae.report.page import Example, Figures, Lead, Page, _Reach, page_html
+from lexical_sae.report.page import Confusion, Example, Figures, Lead, Page, _Reach, page_html
 from tests.report.explanations import CONTROLS, HIDDEN, NASTY, explanation, literal_explanation, word
 from tests.report.pages import full_page, lexicon_word
 
@@ -87,13 +87,17 @@ def test_nothing_runs_and_nothing_comes_from_elsewhere():
     assert not {"script", "link", "iframe", "object", "base", "form"} & set(page.tags)
     assert not {name for name, _ in page.attributes if name.startswith("on") or name in ("style", "srcset")}
     assert all(address.startswith("data:image/svg+xml;base64,") for address in page.values("src"))
-    assert [address for address in page.values("href") if not address.startswith("#")] == ["a%20study.html"]
+    assert [address for address in page.values("href") if not address.startswith("#")] == [
+        "explorer.html",
+        "a%20study.html",
+    ]
     assert not re.search(r"https?:|url\(|@import", html)
 
 
 def test_links_of_the_page_lead_to_its_sections():
     page = Read(page_html(full_page()))
-    assert [f"#{name}" for name in page.values("id")] == page.values("href")[: len(page.values("id"))]
+    links = [address for address in page.values("href") if address.startswith("#")]
+    assert [f"#{name}" for name in page.values("id")] == links[: len(page.values("id"))]
 
 
 @pytest.mark.parametrize(
@@ -229,6 +233,24 @@ def test_a_report_shows_one_accuracy():
     lead = Lead([("a", [])], accuracies=[("accuracy", "86.9%", "on 9 test texts")])
     assert page_html(Page("x", lead=lead, headline=headline)).count("86.9%") == 1
     assert page_html(Page("x", headline=headline)).count("86.9%") == 1
+
+
+def test_the_confusion_matrix_follows_the_lead_and_all_figures_are_folded_behind_it():
+    html = page_html(full_page("ordinary"))
+    cells = re.findall(r'<td class="(for|against) t(\d)">(\d)</td>', html)
+    assert cells == [("for", "5", "8"), ("against", "5", "2"), ("against", "3", "1"), ("for", "5", "9")]
+    assert html.index("Right and wrong") < html.index('<details class="part">')
+    assert html.count('<details class="part">') == 5
+    assert '<details class="part" open>' in page_html(replace(full_page(), lead=None))
+
+
+def test_of_many_labels_the_most_confused_are_shown():
+    counts = [[int(a == b or (a, b) == (19, 3)) for b in range(20)] for a in range(20)]
+    shown = Confusion([f"label{a}" for a in range(20)], counts)
+    assert len(shown.places) == 12
+    assert {3, 19} <= set(shown.places)
+    page = page_html(Page("x", lead=Lead([("a", [])], confusion=shown)))
+    assert "The 12 labels that are confused most, of 20." in page
 
 
 def test_a_lead_without_words_from_the_data_says_nothing_of_them():

@@ -33,7 +33,7 @@ onload = () => {{
             text: page.body.innerText,
             headings: texts("h1, h3"),
             words: texts("td.word"),
-            files: texts("#settings pre"),
+            files: [...page.querySelectorAll("#settings pre")].map(element => element.textContent),
             errors: texts("#missing li"),
             width: page.documentElement.scrollWidth,
             scrolling: [...page.querySelectorAll("figure, .scroll")]

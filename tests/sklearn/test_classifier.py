@@ -50,6 +50,15 @@ def test_the_answers_are_those_of_the_library(fitted):
     assert fitted.score(TEXTS, LABELS) > 0.9
 
 
+def test_a_notebook_shows_the_strongest_words_and_before_fitting_the_parameters(fitted, quick):
+    html = fitted._repr_html_()
+    best = max(fitted.lexicon().rows, key=lambda row: (row.texts >= 5) * row.weights[1])
+    assert f">{best.word}</td>" in html
+    assert "<script" not in html
+    assert fitted._repr_mimebundle_()["text/html"] == html
+    assert "sk-" in quick._repr_html_()
+
+
 # Chance
 
 

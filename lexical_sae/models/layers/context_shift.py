@@ -63,9 +63,7 @@ class ContextShift(nn.Module):
     def forward(self, states: Float[Tensor, "N E"], words: Int[Tensor, " N"]) -> Shifts:
         """The shifts of occurrences of these words, whose encoder states are given."""
         config, size = self.config, self.size[words]
-        # Row by row, not as a product of matrices: what is read of a word does not hang on how many others are read.
-        pull = (states.to(self.layer.weight.dtype) * self.layer.weight).sum(-1) + self.layer.bias
-        change = config.activation * torch.tanh(pull)
+        change = self.change(states)
         moved = change.abs() * size
         may_shift = (size >= config.eligible_from) & (size > 0)
         is_shifted = may_shift & (moved >= config.least)
@@ -73,6 +71,13 @@ class ContextShift(nn.Module):
         factor = 1 + _Materially.apply(change, is_shifted)  # pyright: ignore[reportOperatorIssue]
         smooth = torch.sigmoid((moved - config.least) / KERNEL) * may_shift
         return Shifts(factor, is_shifted, smooth)
+
+    @full_precision()
+    def change(self, states: Float[Tensor, "N E"]) -> Float[Tensor, " N"]:
+        """How far context would move each word from its default, as a multiple of it, were it material."""
+        # Row by row, not as a product of matrices: what is read of a word does not hang on how many others are read.
+        pull = (states.to(self.layer.weight.dtype) * self.layer.weight).sum(-1) + self.layer.bias
+        return self.config.activation * torch.tanh(pull)
 
 
 class _Materially(torch.autograd.Function):
