@@ -7,7 +7,8 @@ SETTINGS := "OMP_NUM_THREADS=1" "OMP_NUM_THREADS=2" "$(PLAIN_CPU)" "OMP_NUM_THRE
 	"OMP_NUM_THREADS=1 MKL_CBWR=COMPATIBLE"
 TRAINS := tests/training tests/circuits tests/models tests/runs tests/commands tests/intervene/concepts
 
-.PHONY: quickstart serve test test-all test-api test-browser test-portable test-plain-cpu golden check lint format bench docs identity lock clean help
+.PHONY: quickstart serve test test-all test-api test-browser test-portable test-plain-cpu golden check lint format bench docs \
+	notebooks identity lock clean help
 
 help: ## Show what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -60,6 +61,9 @@ bench: $(BIN)/.installed-bench ## Speed and memory against the plain head, a den
 
 docs: $(BIN)/.installed ## Write the pages that are made from code
 	$(BIN)/python tools/config_docs.py
+
+notebooks: $(BIN)/.installed-dev ## Run the notebooks of examples/ and store what they show
+	$(BIN)/python tools/notebooks.py
 
 identity: $(BIN)/.installed ## Print the identity error of every combination of parts
 	$(BIN)/python tools/identity_table.py

@@ -30,7 +30,7 @@ from lexical_sae.commands.train import quickstart, train
 
 PANELS = {
     "Start": (quickstart, train, ner, report),
-    "Explain": (explore, serve, explain, why_not, flip, tag, lexicon, diff),
+    "Explain": (explore, explain, why_not, flip, tag, lexicon, diff, serve),
     "Measure": (evaluate, names, calibrate, audit_labels),
     "Edit": (edit, certify, verify, surgery, plant),
     "Compare": (baselines, sweep, ablation, bcos_ablation, multi_dataset, sota_comparison),

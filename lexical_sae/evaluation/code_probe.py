@@ -36,7 +36,7 @@ class CodeProbe:
         said = code.values[gone, None].to(self.weights.dtype) * self.weights[code.ids[gone]]
         return self.logits(code).index_add(0, code.rows[gone], said, alpha=-1)
 
-    def speaks_for(self, code: SparseCode, classes: Int[Tensor, " B"]) -> Float[Tensor, " K"]:
+    def contributes_to(self, code: SparseCode, classes: Int[Tensor, " B"]) -> Float[Tensor, " K"]:
         """Contribution of every active feature to one class of its text."""
         return code.values.to(self.weights.dtype) * self.weights[code.ids, classes[code.rows]]
 

@@ -29,6 +29,7 @@ from lexical_sae.models.lexical_sae import LexicalSAE
 from lexical_sae.utils.downloads import sha256_of
 from lexical_sae.utils.errors import SavedFileError
 from lexical_sae.utils.part import PartConfig, first_complaint
+from lexical_sae.utils.plugins import load_plugins
 
 FORMAT_VERSION = 1
 WEIGHTS, CONFIG = "model.safetensors", "config.json"
@@ -126,6 +127,7 @@ def save_pretrained(model: LexicalSAE, folder: str | Path, attached: Mapping[str
 
 def saved_sha256(folder: str | Path) -> str:
     """The hash that stands for a saved model: of its settings, labels, and the hashes of all its other files."""
+    load_plugins()
     return _read_config(Path(folder).expanduser()).own_sha256
 
 
@@ -135,6 +137,7 @@ def from_pretrained(folder: str | Path, *, mapped: bool = False) -> LexicalSAE:
     With `mapped`, weights stay in the file, which the system maps into memory: processes that load the same model share
     it. Writing to a weight makes a private copy of its page, and never changes the file.
     """
+    load_plugins()
     source = Path(folder).expanduser()
     saved = _read_config(source)
     _check_files(source, saved.sha256)

@@ -40,7 +40,7 @@ def survey_view(survey: Data, labels: Sequence[str] | None = None) -> Group:
 def _class_table(own: Data, weights: Mapping[str, Data]) -> FigureTable:
     rows = [
         _word_cells(word, weights.get(word["name"]), look)
-        for side, look in (("speaks_for", "for"), ("speaks_against", "against"))
+        for side, look in (("contributes_to", "for"), ("contributes_against", "against"))
         for word in own[side]
     ]
     title = f"{own['label']}: {own['texts']} texts"

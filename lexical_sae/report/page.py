@@ -192,7 +192,7 @@ class _Reach:
 
     @classmethod
     def of(cls, lexicon: Mapping[str, Any]) -> "_Reach":
-        words = [w for own in lexicon["classes"] for w in (*own["speaks_for"], *own["speaks_against"])]
+        words = [w for own in lexicon["classes"] for w in (*own["contributes_to"], *own["contributes_against"])]
         ends = [w[end] for w in words for end in ("contribution", "low", "high") if w[end] is not None]
         return cls(max(map(abs, ends), default=0.0) or 1.0)
 

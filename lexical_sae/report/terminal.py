@@ -144,7 +144,7 @@ def _cost_text(measured: dict[str, Any]) -> str:
 
 def name_figures(title: str, scores: dict[str, Any]) -> tuple[str, list[tuple[str, str, str]]]:
     """Heading and rows of the table of name scores, each beside its control; all are shares of the contributions."""
-    delete, follow, by_chance = scores["delete"], scores["follow"], _share(scores["neighbourhood_chance"])
+    delete, follow, by_chance = scores["delete"], scores["follow"], _share(scores["lexical_neighbours_chance"])
 
     def another(test: dict[str, Any]) -> str:
         return f"with another: {_share(test['shuffled'])}"
@@ -153,7 +153,7 @@ def name_figures(title: str, scores: dict[str, Any]) -> tuple[str, list[tuple[st
         ("deletion test", _share(delete["passed"]), f"of contributions fall with their word; {another(delete)}"),
         ("substitution test", _share(follow["passed"]), f"follow when it is swapped; {another(follow)}"),
         ("literal words", _share(scores["own_words"]), "are on words that stand in the text"),
-        ("neighbourhood", _share(scores["neighbourhood"]), f"are on or near these; by chance: {by_chance}"),
+        ("lexical neighbours", _share(scores["lexical_neighbours"]), f"are on or near these; by chance: {by_chance}"),
         ("function words", _share(scores["function_words"]), "are on words such as 'the' and 'of'"),
         ("word pieces", _share(scores["word_pieces"]), "are on pieces of words"),
         ("sign stability", _share(scores["sign_stability"]), "push the way that their word mostly does"),
@@ -182,7 +182,7 @@ def _random_head_rows(control: dict[str, Any] | None) -> list[tuple[str, str, st
 
 _CONTROL_SHARES = (
     ("own words", "own_words"),
-    ("neighbourhood", "neighbourhood"),
+    ("lexical neighbours", "lexical_neighbours"),
     ("delete (no test of names)", "delete"),
 )
 

@@ -19,7 +19,7 @@ from lexical_sae.runs.run import Run
 from lexical_sae.runs.scoring import Decisions, paired_difference, score
 from lexical_sae.runs.seeds import Watchers, require_one_experiment
 from lexical_sae.training.dense.classifier import BaselineScores, dense_baseline, tfidf_baseline
-from lexical_sae.training.dense.fine_tuning import DENSE_RATES, rate_name
+from lexical_sae.training.dense.fine_tuning import DENSE_RATES, DenseTraining, rate_name
 from lexical_sae.training.dense.frozen import frozen_baseline
 from lexical_sae.utils.cost import WorkCost, with_cost
 from lexical_sae.utils.errors import SavedFileError
@@ -129,10 +129,16 @@ def cheap_baselines(
 def _dense(
     config: ExperimentConfig, dataset: TextDataset, rates: Sequence[float], seed: int, device: str, on_step: OnStep
 ) -> BaselineScores:
-    return dense_baseline(
-        dataset,
-        config.model.name,
-        epochs=config.training.planned_epochs(len(dataset.train)),
+    asked = dense_training(config, len(dataset.train), rates, seed, device, on_step)
+    return dense_baseline(dataset, config.model.name, asked)
+
+
+def dense_training(
+    config: ExperimentConfig, rows: int, rates: Sequence[float], seed: int, device: str, on_step: OnStep
+) -> DenseTraining:
+    """How the dense baseline of an experiment with so many training rows is trained."""
+    return DenseTraining(
+        epochs=config.training.planned_epochs(rows),
         batch_size=config.training.effective_batch,
         max_length=config.model.max_length,
         rates=rates,

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from urllib.parse import quote
 
 from lexical_sae.evaluation.explainers.results import ArenaResults
+from lexical_sae.evaluation.names.tests import with_current_keys
 from lexical_sae.evaluation.results import EvaluationResults
 from lexical_sae.evaluation.views.methods import explainers_page
 from lexical_sae.evaluation.views.page import evaluation_part
@@ -87,7 +88,12 @@ class ReportParts:
     def names(self) -> tuple[Figures, ...]:
         """Name scores of the model, or of the first of several, and of a bag of words beside it."""
         remedy = "`lexical-sae names` tests whether words mean what they say"
-        return self.read(self.run.first.folder / NAMES, lambda text: _name_figures(json.loads(text)), remedy) or ()
+        return (
+            self.read(
+                self.run.first.folder / NAMES, lambda text: _name_figures(with_current_keys(json.loads(text))), remedy
+            )
+            or ()
+        )
 
     def evaluation(self) -> EvaluationPart | None:
         """The evaluation of the model, or of the first of several."""

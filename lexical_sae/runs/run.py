@@ -19,6 +19,7 @@ from pydantic import ValidationError
 from lexical_sae.config.load import load_config
 from lexical_sae.config.schema import ExperimentConfig
 from lexical_sae.data import TaggedDataset, TextDataset, TextSplit
+from lexical_sae.evaluation.names.tests import with_current_keys
 from lexical_sae.inference.labels import label_index, labels_of
 from lexical_sae.models.lexical_sae import LexicalSAE
 from lexical_sae.models.persistence import from_pretrained
@@ -200,7 +201,7 @@ class Run:
     @property
     def names(self) -> Any:
         """`names.json`: the name tests; None if they were not made."""
-        return self.first.read(NAMES)
+        return with_current_keys(self.first.read(NAMES))
 
     @property
     def baselines(self) -> Any:

@@ -41,7 +41,7 @@ def measure_run(config: ExperimentConfig, names_texts: int, device: str, watcher
         **_with_ends("delete", names["delete"].get("passed")),
         **_with_ends("follow", names["follow"].get("passed")),
         function_words=_mean(names.get("function_words")),
-        neighbourhood=_mean(names.get("neighbourhood")),
+        lexical_neighbours=_mean(names.get("lexical_neighbours")),
         presence=_mean(names.get("presence", {}).get("auc")),
         presence_shuffled=_mean(names.get("presence", {}).get("shuffled")),
         **_context(names.get("context")),

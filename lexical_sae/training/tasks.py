@@ -109,8 +109,25 @@ class Task(Protocol):
         ...
 
 
+class OfOneHead:
+    """What tasks have in common whose samples are all decided on by one head."""
+
+    texts: TokenizedTexts
+    head: str
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        return (self.head,)
+
+    def batches(self, size: int, generator: np.random.Generator, short_first: float) -> list[list[int]]:
+        return shuffled_buckets(self.texts, size, generator, short_first)
+
+    def alike(self, rows: Sequence[int]) -> list[list[int]]:
+        return [list(rows)]
+
+
 @dataclass(frozen=True)
-class Documents:
+class Documents(OfOneHead):
     """Texts with one label each."""
 
     texts: TokenizedTexts
@@ -127,16 +144,6 @@ class Documents:
         texts = TokenizedTexts(self.texts.ids[:count], self.texts.tokens_cut[:count], self.texts.pad_id)
         weights = None if self.weights is None else self.weights[:count]
         return Documents(texts, self.labels[:count], self.head, weights=weights)
-
-    @property
-    def heads(self) -> tuple[str, ...]:
-        return (self.head,)
-
-    def batches(self, size: int, generator: np.random.Generator, short_first: float) -> list[list[int]]:
-        return shuffled_buckets(self.texts, size, generator, short_first)
-
-    def alike(self, rows: Sequence[int]) -> list[list[int]]:
-        return [list(rows)]
 
     def content(self) -> Iterator[bytes]:
         yield json.dumps([self.texts.ids, self.labels.tolist()]).encode()
@@ -160,7 +167,7 @@ class Documents:
 
 
 @dataclass(frozen=True)
-class Positions:
+class Positions(OfOneHead):
     """Texts with a tag at some positions, `IGNORED` at the others; a sample is a tagged position."""
 
     texts: TokenizedTexts
@@ -168,16 +175,6 @@ class Positions:
     head: str = TAG
     shapes: Callable[[Sequence[int]], Bool[Tensor, "B L S"]] | None = None
     """Which shapes the word at each position of some texts has, padded like them; for models with shape features."""
-
-    @property
-    def heads(self) -> tuple[str, ...]:
-        return (self.head,)
-
-    def batches(self, size: int, generator: np.random.Generator, short_first: float) -> list[list[int]]:
-        return shuffled_buckets(self.texts, size, generator, short_first)
-
-    def alike(self, rows: Sequence[int]) -> list[list[int]]:
-        return [list(rows)]
 
     def content(self) -> Iterator[bytes]:
         yield json.dumps([self.texts.ids, self.tags]).encode()

@@ -8,7 +8,7 @@ INTERVAL = {"mean": 0.875, "low": 0.86, "high": 0.89, "count": 2}
 SHARE = {"share": 0.9, "count": 10}
 NAMES = {"texts": 200, "active_words": 45.2, "delete": {"passed": {"share": 0.965, "count": 9}, "shuffled": SHARE}}
 NAMES |= {"follow": {"passed": SHARE, "shuffled": {"share": None, "count": 0}}}
-NAMES |= dict.fromkeys(["own_words", "neighbourhood", "neighbourhood_chance", "function_words"], SHARE)
+NAMES |= dict.fromkeys(["own_words", "lexical_neighbours", "lexical_neighbours_chance", "function_words"], SHARE)
 NAMES |= dict.fromkeys(["word_pieces", "sign_stability"], SHARE)
 BASELINES = {
     "test_texts": 872,

@@ -228,7 +228,9 @@ def test_python_views_name_words_while_its_data_is_complete(saved, all_tokens):
 def test_lists_over_a_corpus_name_words(saved, run, texts, all_tokens):
     found = json.loads(run("lexicon", saved, "--file", texts, "--json", "--top", 999, *flag(all_tokens)))
     sides = [
-        word["name"] for own in found["lexicon"]["classes"] for word in (*own["speaks_for"], *own["speaks_against"])
+        word["name"]
+        for own in found["lexicon"]["classes"]
+        for word in (*own["contributes_to"], *own["contributes_against"])
     ]
     weights = [name for words in found["weights"].values() for name in words]
     atlas = [word["name"] for group in found["atlas"]["groups"] for words in group["words"].values() for word in words]
@@ -244,7 +246,7 @@ def test_lists_over_a_corpus_name_words(saved, run, texts, all_tokens):
 
 def listed(own: dict) -> list[float]:
     """The contributions that the lexicon of a class lists."""
-    return [word["contribution"] for side in ("speaks_for", "speaks_against") for word in own[side]]
+    return [word["contribution"] for side in ("contributes_to", "contributes_against") for word in own[side]]
 
 
 @pytest.mark.parametrize("all_tokens", [False, True])

@@ -41,7 +41,7 @@ def test_the_lexicon_of_a_file_is_printed_and_written_as_json(run, folder, texts
     found = json.loads(run("lexicon", folder, "--file", texts, "--top", 2, "--json").stdout)
     assert found["lexicon"]["texts"] == 7
     assert [own["label"] for own in found["lexicon"]["classes"]] == ["negative", "neutral", "positive"]
-    assert max(len(own["speaks_for"]) for own in found["lexicon"]["classes"]) == 2
+    assert max(len(own["contributes_to"]) for own in found["lexicon"]["classes"]) == 2
 
 
 def test_texts_count_under_their_labels_when_asked(run, folder, texts):

@@ -17,7 +17,7 @@ def lexicon_word(name: str, contribution: float, **changes) -> dict:
 def full_page(name: str = "ordinary") -> Page:
     """A page with every section; `name` stands wherever a string from outside can stand."""
     chart = line_chart(name, Axis(name), Axis(name), [Series(name, [1, 2], [3, 4])])
-    sides = {"speaks_for": [lexicon_word(name, 0.5)], "speaks_against": [lexicon_word(name, -0.3)]}
+    sides = {"contributes_to": [lexicon_word(name, 0.5)], "contributes_against": [lexicon_word(name, -0.3)]}
     sides["pieces"] = {"count": 4, "contribution": 0.125}
     return Page(
         title=name,

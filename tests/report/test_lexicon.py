@@ -24,9 +24,14 @@ def word(name, contribution, **changes):
 
 
 def survey(name="good", label="positive"):
-    own = {"label": label, "texts": 20, "speaks_for": [word(name, 0.5)], "speaks_against": [word("bad", -0.75)]}
+    own = {
+        "label": label,
+        "texts": 20,
+        "contributes_to": [word(name, 0.5)],
+        "contributes_against": [word("bad", -0.75)],
+    }
     own["pieces"] = {"count": 3, "contribution": 0.1875}
-    empty = {"label": "negative", "texts": 0, "speaks_for": [], "speaks_against": [], "pieces": None}
+    empty = {"label": "negative", "texts": 0, "contributes_to": [], "contributes_against": [], "pieces": None}
     group = {"texts": 19, "share": 0.95, "regions": 7, "decisions": {label: 19}, "agreement": 0.875, "margin_r2": 0.5}
     group["words"] = {label: [{"name": name, "weight": 0.25, "contribution": 0.1, "count": 3}], "negative": []}
     return {
@@ -85,7 +90,7 @@ def test_one_class_alone_can_be_shown():
 def test_nothing_is_cut_in_a_narrow_terminal(width):
     long = "extraordinarily"
     data = survey(long)
-    data["lexicon"]["classes"][0]["speaks_for"][0]["is_rare"] = True
+    data["lexicon"]["classes"][0]["contributes_to"][0]["is_rare"] = True
     for view, figures in ((survey_view(data), "+0.500"), (diff_view(diff(long)), "+0.375")):
         output = re.sub("\x1b\\[[0-9;]*m", "", rendered(view, width))
         assert "…" not in output
@@ -97,7 +102,7 @@ def test_nothing_is_cut_in_a_narrow_terminal(width):
 
 def test_rare_words_are_grey():
     data = survey()
-    data["lexicon"]["classes"][0]["speaks_for"] = [word("good", 0.5, is_rare=True, low=None, high=None)]
+    data["lexicon"]["classes"][0]["contributes_to"] = [word("good", 0.5, is_rare=True, low=None, high=None)]
     output = rendered(survey_view(data))
     assert styled(2, "+0.500", output)
     assert "good (rare)" in output

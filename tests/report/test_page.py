@@ -195,7 +195,7 @@ def test_right_and_wrong_decisions_are_told_apart(labelled, told):
 
 def test_words_of_a_class_are_shown_with_intervals():
     words = [lexicon_word("warm", 0.5, is_rare=True), lexicon_word("dull", 0.2, low=None, high=None)]
-    own = {"label": "positive", "texts": 7, "speaks_for": words, "speaks_against": []}
+    own = {"label": "positive", "texts": 7, "contributes_to": words, "contributes_against": []}
     pieces = {"count": 3, "contribution": -0.125}
     classes = [{**own, "pieces": pieces}, {**own, "label": "negative", "pieces": None}]
     told = Read(page_html(Page("t", lexicon={"texts": 9, "classes": classes}))).told
@@ -208,7 +208,7 @@ def test_words_of_a_class_are_shown_with_intervals():
 @given(st.lists(st.tuples(st.floats(0, 1e6), st.floats(0, 1e6)), max_size=5), st.sampled_from([1, -1]))
 def test_bars_and_intervals_stay_inside_and_in_order(words, side):
     made = [lexicon_word("w", side * mean, low=side * mean - width, high=side * mean + width) for mean, width in words]
-    reach = _Reach.of({"classes": [{"speaks_for": made, "speaks_against": []}]})
+    reach = _Reach.of({"classes": [{"contributes_to": made, "contributes_against": []}]})
     for each in made:
         ends = sorted(reach(each[end], side) for end in ("low", "high"))
         assert 0 <= ends[0] <= reach(each["contribution"], side) <= ends[1] <= 100
@@ -226,6 +226,13 @@ def test_the_lead_stands_before_all_figures_and_tells_words_texts_and_accuracies
     places = [told.index(part) for part in parts]
     assert places == sorted(places)
     assert places[-1] < told.index("Figures", places[0])
+
+
+def test_a_report_shows_one_accuracy():
+    headline = Figures("on 9 texts", [("accuracy", "86.9%", "majority 50.9%"), ("active words", "7", "per text")])
+    lead = Lead([("a", [])], accuracies=[("accuracy", "86.9%", "on 9 test texts")])
+    assert page_html(Page("x", lead=lead, headline=headline)).count("86.9%") == 1
+    assert page_html(Page("x", headline=headline)).count("86.9%") == 1
 
 
 def test_the_confusion_matrix_follows_the_lead_and_all_figures_are_folded_behind_it():

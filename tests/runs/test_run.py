@@ -90,6 +90,14 @@ def test_a_damaged_file_is_refused_with_its_place(folder, tmp_path):
         _ = Run.open(tmp_path / "run").names
 
 
+def test_name_scores_of_earlier_versions_still_open(folder, tmp_path):
+    shutil.copytree(folder, tmp_path / "run")
+    written = (folder / "names.json").read_text()
+    assert '"lexical_neighbours"' in written
+    (tmp_path / "run" / "names.json").write_text(written.replace('"lexical_neighbours', '"neighbourhood'))
+    assert Run.open(tmp_path / "run").names == Run.open(folder).names
+
+
 def test_texts_that_the_model_learned_from_are_left_out(folder):
     run = Run.open(folder)
     train, test = run.data.train, run.data.test

@@ -54,7 +54,7 @@ def test_each_value_is_trained_and_measured_in_a_folder_of_its_own(config, work,
         *("delete", "delete_low", "delete_high", "follow", "follow_low", "follow_high"),
         *(
             "function_words",
-            "neighbourhood",
+            "lexical_neighbours",
             "presence",
             "presence_shuffled",
             *("context_free", "leakage", "shifts", "negated_positive", "negated_negative", "independence"),
@@ -378,7 +378,7 @@ def test_the_command_trains_draws_and_can_be_extended(run, experiment, tmp_path)
         assert float(row["accuracy"]) == test["accuracy"]
         assert float(row["active_words"]) == test["active_words"]
         assert float(row["delete"]) == names["delete"]["passed"]["share"]
-        assert float(row["neighbourhood"]) == names["neighbourhood"]["share"]
+        assert float(row["lexical_neighbours"]) == names["lexical_neighbours"]["share"]
     assert float(rows[0]["active_words"]) < float(rows[1]["active_words"]), "the target is what was swept"
     ElementTree.parse(out / "frontier.svg")
 

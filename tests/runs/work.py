@@ -102,7 +102,7 @@ class Work:
         share = {"share": 0.7, "count": 5}
         deleted = {"passed": {**share, "share": 0.9 + 0.02 * run}}
         found = {"texts": min(texts, 50), "delete": deleted, "follow": {"passed": share}}
-        found |= {"function_words": {**share, "share": None}, "neighbourhood": {**share, "share": 0.6}}
+        found |= {"function_words": {**share, "share": None}, "lexical_neighbours": {**share, "share": 0.6}}
         found["presence"] = {"auc": {**share, "share": 0.88}, "shuffled": {**share, "share": 0.5}}
         found["context"] = {
             "accuracy": {"context_free": {"mean": 0.75}},

@@ -62,7 +62,7 @@ class RegionGroup:
     margin_r2: float | None
     """R² of the real margin between the two highest classes by the linear model's; None where it does not vary."""
     words: dict[str, tuple[RegionWord, ...]]
-    """Per label, the words that speak most for it."""
+    """Per label, the words that contribute most to it."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,10 @@ def region_atlas(
         always_off=int((on == 0).sum()),
         switching=tuple(SwitchingUnit(i, float(on[i]), float(relevance[i])) for i in switching),
         regions=_distinct(sample.is_on),
-        groups=tuple(_describe(sample, member, labels, name_of, listed, top) for member in members[:shown]),
+        groups=tuple(
+            _describe(sample, member, labels, _words(sample, member, labels, name_of, listed, top))
+            for member in members[:shown]
+        ),
         coverage=float(sizes[shown - 1]),
         agreement=agrees,
     )
@@ -180,12 +183,7 @@ def _margin_r2(sample: RegionSample, member: Bool[Tensor, " N"]) -> float | None
 
 
 def _describe(
-    sample: RegionSample,
-    member: Bool[Tensor, " N"],
-    labels: Sequence[str],
-    name_of: NameOf,
-    listed: Bool[Tensor, " V"] | None,
-    top: int,
+    sample: RegionSample, member: Bool[Tensor, " N"], labels: Sequence[str], words: dict[str, tuple[RegionWord, ...]]
 ) -> RegionGroup:
     count = int(member.sum())
     decided = sample.logits(sample.is_on.double())[member].argmax(-1).bincount(minlength=len(labels)).tolist()
@@ -196,7 +194,7 @@ def _describe(
         decisions=dict(zip(labels, decided, strict=True)),
         agreement=float(_decides_alike(sample, member).double().mean()),
         margin_r2=_margin_r2(sample, member),
-        words=_words(sample, member, labels, name_of, listed, top),
+        words=words,
     )
 
 

@@ -61,9 +61,9 @@ class ClassLexicon:
     label: str
     texts: int
     """Texts that count under the class."""
-    speaks_for: tuple[LexiconWord, ...]
+    contributes_to: tuple[LexiconWord, ...]
     """The greatest contribution first."""
-    speaks_against: tuple[LexiconWord, ...]
+    contributes_against: tuple[LexiconWord, ...]
     """The most negative contribution first."""
     pieces: PieceSum | None = None
     """Word pieces and symbols, where they are not listed."""
@@ -146,12 +146,12 @@ class LexiconCollector:
     ) -> ClassLexicon:
         cells = slice(index * self.size, (index + 1) * self.size)
         own = means.mean[cells]
-        speaks_for, speaks_against = (
+        contributes_to, contributes_against = (
             tuple(self._word(index, i, means, name_of(i), min_count) for i in strongest_first(values, top, listed))
             for values in (own, -own)
         )
         pieces = PieceSum.of(own, self.contributions.count[cells] > 0, listed)
-        return ClassLexicon(label, int(self.texts[index]), speaks_for, speaks_against, pieces)
+        return ClassLexicon(label, int(self.texts[index]), contributes_to, contributes_against, pieces)
 
     def _word(self, index: int, dimension: int, means: Means, name: str, min_count: int) -> LexiconWord:
         cell = index * self.size + dimension

@@ -52,7 +52,7 @@ def survey(
     `merge_inflections` the lexicon has the forms of a word (film, films) as one, which has no one weight.
     `beside` are other collectors that are to see the same texts.
 
-    Example: `survey(model, texts).lexicon.classes[0].speaks_for[0].name`
+    Example: `survey(model, texts).lexicon.classes[0].contributes_to[0].name`
     """
     names = labels_of(model)
     model, texts = opened_to_corpus(model, texts)
@@ -102,7 +102,7 @@ def _weights_of(lexicon: Lexicon, weights: WeightCollector) -> dict[str, dict[st
     """The weights of the words that the lexicon shows."""
     found: dict[str, dict[str, WordWeight]] = {}
     for index, own in enumerate(lexicon.classes):
-        shown = (*own.speaks_for, *own.speaks_against)
+        shown = (*own.contributes_to, *own.contributes_against)
         pairs = ((word.name, weights.of(index, word.dimension)) for word in shown)
         found[own.label] = {name: weight for name, weight in pairs if weight is not None}
     return found

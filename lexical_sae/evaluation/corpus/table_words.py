@@ -49,7 +49,7 @@ class TableWords:
     """What the table says, in words."""
 
     classes: tuple[tuple[str, tuple[TableWord, ...]], ...]
-    """Per label the words that speak most for it."""
+    """Per label the words that contribute most to it."""
     from_data_alone: tuple[str, ...]
     """Content words that carry weight which their neighbours do not share, those that carry most of it first."""
 

@@ -4,8 +4,8 @@
     sufficiency         probability lost with nothing else; low is good
     flips               share of texts whose label changes without the top words; high is good
 
-Budgets are shares of a text's words, and each headline figure is the mean over budgets (AOPC). Words that speak most
-*for* the predicted class go first. Both grounds that remove words share this file; what differs is what a word is.
+Budgets are shares of a text's words, and each headline figure is the mean over budgets (AOPC). Words that contribute
+most to the predicted class go first. Both settings that remove words share this file; what differs is what a word is.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,7 @@
 """How often does a decision change when its top-attributed words are taken away?
 
-Words that speak most for the predicted class go first; a text with fewer words loses them all. As many words drawn by
-lot stand beside, and the removal of every word, which is the most that can change.
+Words that contribute most to the predicted class go first; a text with fewer words loses them all. Controls are as
+many random words, and the removal of every word, which is the most that can change.
 """
 
 from collections.abc import Sequence

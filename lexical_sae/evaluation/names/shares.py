@@ -77,13 +77,13 @@ def own_word_share(readings: Sequence[Reading], surroundings: Sequence[Surroundi
     return weighed([(abs(w.contribution), around.has_word(w)) for w in reading.words] for reading, around in pairs)
 
 
-def neighbourhood_precision(readings: Sequence[Reading], surroundings: Sequence[Surroundings]) -> Rate:
+def lexical_neighbour_share(readings: Sequence[Reading], surroundings: Sequence[Surroundings]) -> Rate:
     """Share on words that are in the text, forms of its words, or near neighbours of them."""
     pairs = zip(readings, surroundings, strict=True)
     return weighed([(abs(w.contribution), around.has_near(w)) for w in reading.words] for reading, around in pairs)
 
 
-def neighbourhood_chance(readings: Sequence[Reading], surroundings: Sequence[Surroundings], seed: int) -> Rate:
+def lexical_neighbour_chance(readings: Sequence[Reading], surroundings: Sequence[Surroundings], seed: int) -> Rate:
     """The same when each text shows as many words as it does, but drawn from what the other texts show."""
     shown = [word for reading in readings for word in reading.words]
     random, texts, start = np.random.default_rng(seed), [], 0

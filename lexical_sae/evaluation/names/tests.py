@@ -25,8 +25,8 @@ from lexical_sae.evaluation.names.shares import (
     function_word_share,
     is_piece,
     is_punctuation,
-    neighbourhood_chance,
-    neighbourhood_precision,
+    lexical_neighbour_chance,
+    lexical_neighbour_share,
     own_word_share,
     share_of,
     sign_stability,
@@ -52,7 +52,7 @@ class RandomHeadScores:
     """Not a test of names: it stays where it was, as words still go with the token that opened them."""
     follow: Rate
     own_words: Rate
-    neighbourhood: Rate
+    lexical_neighbours: Rate
     presence: Rate
 
 
@@ -67,9 +67,9 @@ class NameScores:
     follow: FollowScores
     own_words: Rate
     """On words that are literally in the text."""
-    neighbourhood: Rate
+    lexical_neighbours: Rate
     """On words of the text, their forms and their near neighbours."""
-    neighbourhood_chance: Rate
+    lexical_neighbours_chance: Rate
     """The same for words that other texts show."""
     function_words: Rate
     word_pieces: Rate
@@ -82,6 +82,24 @@ class NameScores:
     def as_dict(self) -> dict[str, Any]:
         """Plain data for `results.json`."""
         return asdict(self)
+
+
+_EARLIER_KEYS = {
+    "neighbourhood": "lexical_neighbours",
+    "neighbourhood_chance": "lexical_neighbours_chance",
+}
+
+
+def with_current_keys(saved: Any) -> Any:
+    """What `names.json` holds, with the name scores of earlier versions under today's keys.
+
+    Example: `{"model": {"own_words": ..., "neighbourhood": ...}} -> {"model": {..., "lexical_neighbours": ...}}`
+    """
+    if not isinstance(saved, dict):
+        return saved
+    # Not elsewhere: labels are keys too.
+    keys = _EARLIER_KEYS if "own_words" in saved else {}
+    return {keys.get(key, key): with_current_keys(value) for key, value in saved.items()}
 
 
 def as_named(model: LexicalSAE | NamedModel) -> NamedModel:
@@ -114,8 +132,8 @@ def measure_names(
         delete=delete_test(named, readings, seed, on_step),
         follow=follow_test(named, readings, swaps, seed, on_step),
         own_words=own_word_share(readings, surroundings),
-        neighbourhood=neighbourhood_precision(readings, surroundings),
-        neighbourhood_chance=neighbourhood_chance(readings, surroundings, seed),
+        lexical_neighbours=lexical_neighbour_share(readings, surroundings),
+        lexical_neighbours_chance=lexical_neighbour_chance(readings, surroundings, seed),
         function_words=function_word_share(readings),
         word_pieces=share_of(readings, is_piece),
         punctuation=share_of(readings, is_punctuation),
@@ -139,7 +157,7 @@ def _random_head(
         delete=delete_test(named, readings, seed, on_step).passed,
         follow=follow_test(named, readings, swaps, seed, on_step).passed,
         own_words=own_word_share(readings, surroundings),
-        neighbourhood=neighbourhood_precision(readings, surroundings),
+        lexical_neighbours=lexical_neighbour_share(readings, surroundings),
         presence=measure_presence(named, _drawn(texts, _presence_texts(limit), seed), seed, on_step).auc,
     )
 
@@ -163,7 +181,7 @@ def strongest_words(
     *,
     all_tokens: bool = False,
 ) -> dict[int, tuple[LexiconWord, ...]]:
-    """Per class, the k words that speak most for it on its own texts: by mean class-centred contribution.
+    """Per class, the k words that contribute most to it on its own texts: by mean class-centred contribution.
 
     A model's word pieces and symbols are left out, unless `all_tokens`.
     """
@@ -186,4 +204,4 @@ def strongest_words(
         listed = named.model.dimensions.listed_mask(all_tokens=all_tokens)[: collector.size]
     classes = [str(label) for label in range(len(collector.texts))]
     lexicon = collector.lexicon(classes, names.__getitem__, top=k, listed=listed)
-    return {label: lexicon.classes[label].speaks_for for label in sorted(set(labels))}
+    return {label: lexicon.classes[label].contributes_to for label in sorted(set(labels))}

@@ -51,7 +51,7 @@ def entity_lexicons(
     all_tokens: bool = False,
     on_step: OnStep = silent,
 ) -> list[TypeLexicon]:
-    """For each type, in alphabetical order, the dimensions that speak most for it where the model predicts it.
+    """For each type, in alphabetical order, the dimensions that contribute most to it where the model predicts it.
 
     Word pieces and symbols are summed, or with `all_tokens` listed like words.
     """

@@ -112,13 +112,13 @@ def frontier_table(frontier: Frontier) -> Group:
     """A row per point, and one per baseline."""
     # Literal words are what the text says: as many at every point, and nothing opens near them.
     by_words = frontier.axis is ACTIVE_WORDS
-    words_columns = ("active words", "function words", "neighbourhood") if by_words else ()
+    words_columns = ("active words", "function words", "lexical neighbours") if by_words else ()
     names = ("deletion test", "substitution test", *words_columns, "minutes")
     columns = (frontier.key, "accuracy", *CONTEXT_COLUMNS, *names)
     rows: list[tuple[str | Cell, ...]] = []
     for point in frontier.points:
         accuracy, *edits = (percent_over_seeds(point, name) for name in ("accuracy", "delete", "follow"))
-        words = (f"{point.active_words:.1f}", percent(point.function_words), percent(point.neighbourhood))
+        words = (f"{point.active_words:.1f}", percent(point.function_words), percent(point.lexical_neighbours))
         figures = (accuracy, *context_cells(point), *edits, *(words if by_words else ()))
         rows.append((point.value_text, *figures, f"{point.seconds / 60:.1f}"))
     rows += [

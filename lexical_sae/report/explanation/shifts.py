@@ -6,7 +6,7 @@ from lexical_sae.explanation import Cause, Explanation, SpanContribution, WordCo
 
 REVERSED, STRONGER, WEAKER = "reversed", "stronger", "weaker"
 MARKS = {REVERSED: "↺", STRONGER: "↑", WEAKER: "↓"}
-"""Signs beside a shifted word: what happens to it is told without colour too."""
+"""Signs beside a shifted word: what happens to it is said without colour too."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Shift:
         return self.kind == REVERSED
 
     @property
-    def told(self) -> str:
+    def text(self) -> str:
         """In words. Example: `reversed by “not”`"""
         return f"{self.kind} by “{self.cause.word}”" if self.cause else self.kind
 

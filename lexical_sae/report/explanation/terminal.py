@@ -160,7 +160,7 @@ def _context(word: WordContribution) -> Text:
     shift = shift_of(word)
     if shift is None:
         return Text("")
-    return Text(shown(f"{word.context:+.2f} {shift.told}"), style="bold yellow" if shift.is_reversed else "yellow")
+    return Text(shown(f"{word.context:+.2f} {shift.text}"), style="bold yellow" if shift.is_reversed else "yellow")
 
 
 def _if_removed(explanation: Explanation, word: WordContribution) -> Text:

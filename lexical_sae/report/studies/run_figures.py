@@ -23,7 +23,7 @@ class RunFigures:
     follow_low: float | None = None
     follow_high: float | None = None
     function_words: float | None
-    neighbourhood: float | None
+    lexical_neighbours: float | None
     presence: float | None = None
     """AUC of a word's activation for detecting texts with the word, over words and seeds."""
     presence_shuffled: float | None = None

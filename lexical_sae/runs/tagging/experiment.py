@@ -22,6 +22,7 @@ from lexical_sae.evaluation.tagging.lexicon import entity_lexicons
 from lexical_sae.evaluation.tagging.performance import TaggerScores, score_tagger
 from lexical_sae.models.lexical_sae import LexicalSAE
 from lexical_sae.models.persistence import save_pretrained
+from lexical_sae.runs.baselines import dense_training
 from lexical_sae.runs.evaluating import evaluate_tagger
 from lexical_sae.runs.experiment import Pipeline, train_run
 from lexical_sae.runs.folder import BASELINES, EVALUATION, RunFolder, write_json
@@ -162,14 +163,8 @@ def run_dense_tagger(
             dataset,
             config.model.name,
             lambda gold, predicted: score_entities(gold, predicted).overall.f1,
+            dense_training(config, len(dataset.train), rates, seed, device, on_step),
             shapes=config.model.shapes,
-            epochs=config.training.planned_epochs(len(dataset.train)),
-            batch_size=config.training.effective_batch,
-            max_length=config.model.max_length,
-            rates=rates,
-            seed=seed,
-            device=device,
-            on_step=on_step,
         )
     )
     theirs = score_entities(dataset.test.tags, dense.predicted)

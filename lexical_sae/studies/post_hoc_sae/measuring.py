@@ -112,7 +112,7 @@ def _removals(
     random = np.random.default_rng(seed)
     at_random = [torch.from_numpy(random.random(len(code.ids))) for _ in range(RANDOM_DRAWS)]
     # `strongest` looks at sizes: shifted above zero, those against the decision come last.
-    said = probe.speaks_for(code, predicted)
+    said = probe.contributes_to(code, predicted)
     orders = {"strongest": [said - said.min() + 1 if len(said) else said], "random": at_random}
 
     def without(gone: Bool[Tensor, " K"]) -> Float[Tensor, "B C"]:

@@ -16,7 +16,7 @@ from torch.nn.functional import cross_entropy
 from lexical_sae.data import TextDataset, TextSplit
 from lexical_sae.data.batches import Batch, TokenizedTexts, batches, tokenize
 from lexical_sae.models.dense_baseline import DenseClassifier
-from lexical_sae.training.dense.fine_tuning import DENSE_RATES, Schedule, best_of_rates, fine_tune
+from lexical_sae.training.dense.fine_tuning import DenseTraining, best_of_rates, fine_tune
 from lexical_sae.utils.device import resolve_device
 from lexical_sae.utils.errors import SettingsError
 from lexical_sae.utils.progress import OnStep, Step, silent
@@ -70,38 +70,29 @@ def _counted_words(texts: Sequence[str]) -> tuple[TfidfVectorizer, Any]:
     ) from failure
 
 
-def dense_baseline(
-    dataset: TextDataset,
-    backbone: str,
-    *,
-    epochs: int,
-    batch_size: int,
-    max_length: int,
-    rates: Sequence[float] = DENSE_RATES,
-    seed: int = 0,
-    device: str = "auto",
-    on_step: OnStep = silent,
-) -> BaselineScores:
+def dense_baseline(dataset: TextDataset, backbone: str, asked: DenseTraining) -> BaselineScores:
     """The same encoder fine-tuned without words in between: best of a few learning rates, chosen on validation."""
-    schedule = Schedule(epochs, batch_size, seed, on_step)
+
+    def tokens(model: DenseClassifier, split: TextSplit) -> TokenizedTexts:
+        return tokenize(model.tokenizer, split.texts, asked.max_length)
 
     def trained(rate: float) -> DenseClassifier:
-        model = DenseClassifier(backbone, len(dataset.label_names)).to(resolve_device(device))
-        texts, labels = tokenize(model.tokenizer, dataset.train.texts, max_length), torch.tensor(dataset.train.labels)
+        model = DenseClassifier(backbone, len(dataset.label_names)).to(resolve_device(asked.device))
+        texts, labels = tokens(model, dataset.train), torch.tensor(dataset.train.labels)
 
         def loss_of(rows: list[int]) -> Tensor:
             logits = _logits(model, texts.batch(rows))
             return cross_entropy(logits, labels[rows].to(logits.device))
 
-        fine_tune(model, texts, loss_of, rate, schedule)
+        fine_tune(model, texts, loss_of, rate, asked)
         return model
 
     def accuracy(model: DenseClassifier) -> float:
-        predicted = predict(model, tokenize(model.tokenizer, dataset.validation.texts, max_length), on_step)
+        predicted = predict(model, tokens(model, dataset.validation), asked.on_step)
         return float((predicted == torch.tensor(dataset.validation.labels)).float().mean())
 
-    model, best, found = best_of_rates(rates, trained, accuracy, seed)
-    predicted = predict(model, tokenize(model.tokenizer, dataset.test.texts, max_length), on_step)
+    model, best, found = best_of_rates(asked, trained, accuracy)
+    predicted = predict(model, tokens(model, dataset.test), asked.on_step)
     return scores_on(dataset.test, "dense baseline", predicted.numpy(), best, found)
 
 

@@ -13,10 +13,10 @@ from lexical_sae.data.batches import Batch, batches
 from lexical_sae.data.word_rows import Place, WordRows
 from lexical_sae.models.dense_baseline import DenseTagger
 from lexical_sae.models.layers.shapes import ShapeFeatures
-from lexical_sae.training.dense.fine_tuning import DENSE_RATES, Schedule, best_of_rates, fine_tune
+from lexical_sae.training.dense.fine_tuning import DenseTraining, best_of_rates, fine_tune
 from lexical_sae.training.tasks import IGNORED, Positions, positions
 from lexical_sae.utils.device import resolve_device
-from lexical_sae.utils.progress import OnStep, silent
+from lexical_sae.utils.progress import OnStep
 
 Tags = Sequence[Sequence[str]]
 Judge = Callable[[Tags, Tags], float]
@@ -52,35 +52,29 @@ def dense_tagger(
     dataset: TaggedDataset,
     backbone: str,
     judge: Judge,
+    asked: DenseTraining,
     *,
     shapes: ShapeFeatures.Config | None,
-    epochs: int,
-    batch_size: int,
-    max_length: int,
-    rates: Sequence[float] = DENSE_RATES,
-    seed: int = 0,
-    device: str = "auto",
-    on_step: OnStep = silent,
 ) -> DenseTags:
     """The encoder fine-tuned as a tagger: best of a few learning rates, by its score on validation."""
     described = shapes and shapes.build(0)
-    names, schedule = dataset.tag_names, Schedule(epochs, batch_size, seed, on_step)
+    names = dataset.tag_names
 
     def given(model: DenseTagger, split: TaggedSplit) -> _Given:
-        return _Given(split, *positions(model.tokenizer, split, names, max_length, described))
+        return _Given(split, *positions(model.tokenizer, split, names, asked.max_length, described))
 
     def trained(rate: float) -> DenseTagger:
-        model = DenseTagger(backbone, len(names), len(described) if described else 0).to(resolve_device(device))
+        model = DenseTagger(backbone, len(names), len(described) if described else 0).to(resolve_device(asked.device))
         train = given(model, dataset.train)
-        fine_tune(model, train.task.texts, lambda some: _loss(model, train, some), rate, schedule)
+        fine_tune(model, train.task.texts, lambda some: _loss(model, train, some), rate, asked)
         return model
 
     def worth(model: DenseTagger) -> float:
         validation = dataset.validation
-        return judge(validation.tags, _predict(model, given(model, validation), names, on_step))
+        return judge(validation.tags, _predict(model, given(model, validation), names, asked.on_step))
 
-    model, best, found = best_of_rates(rates, trained, worth, seed)
-    return DenseTags(tuple(_predict(model, given(model, dataset.test), names, on_step)), best, found)
+    model, best, found = best_of_rates(asked, trained, worth)
+    return DenseTags(tuple(_predict(model, given(model, dataset.test), names, asked.on_step)), best, found)
 
 
 def _loss(model: DenseTagger, given: _Given, some: Sequence[int]) -> Tensor:

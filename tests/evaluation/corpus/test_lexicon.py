@@ -33,7 +33,7 @@ def test_the_lexicon_is_the_mean_of_dense_contributions(kind, seed, vectors, cut
     for index, own in enumerate(found.classes):
         rows = [row for row in range(ROWS) if classes[row] == index]
         assert own.texts == len(rows)
-        words = {word.dimension: word for word in (*own.speaks_for, *own.speaks_against)}
+        words = {word.dimension: word for word in (*own.contributes_to, *own.contributes_against)}
         for dimension in range(SIZE):
             values = contributions[rows, index, dimension].tolist()
             if not values or np.mean(values) == 0:
@@ -54,15 +54,15 @@ def test_planted_words_stand_where_they_were_planted():
     head = relu_head([[2, 0], [1, 0], [0, 1], [0, 0]], [[1, -1], [-1, 1]])
     vectors = torch.tensor([[1.0, 0, 0, 1], [1, 3, 0, 0], [0, 1, 4, 1], [0, 0, 1, 0]]).double()
     first, second = lexicon_of([read_batch(head, vectors)], ("first", "second"), size=4, min_count=2).classes
-    assert [(w.name, w.contribution, w.count, w.is_rare) for w in first.speaks_for] == [
+    assert [(w.name, w.contribution, w.count, w.is_rare) for w in first.contributes_to] == [
         ("word0", 2.0, 2, False),
         ("word1", 1.5, 1, True),
     ]
-    assert first.speaks_against == ()
-    assert [(w.name, w.contribution) for w in second.speaks_for] == [("word2", 2.5)]
-    assert [(w.name, w.contribution) for w in second.speaks_against] == [("word1", -0.5)]
+    assert first.contributes_against == ()
+    assert [(w.name, w.contribution) for w in second.contributes_to] == [("word2", 2.5)]
+    assert [(w.name, w.contribution) for w in second.contributes_against] == [("word1", -0.5)]
     assert (first.texts, second.texts) == (2, 2)
-    assert second.speaks_for[0].activation == 2.5
+    assert second.contributes_to[0].activation == 2.5
 
 
 def test_only_the_strongest_are_shown_and_json_keeps_everything():
@@ -71,9 +71,9 @@ def test_only_the_strongest_are_shown_and_json_keeps_everything():
     found = lexicon_of([read_batch(head, vectors)], top=2)
     every = lexicon_of([read_batch(head, vectors)], top=99)
     for few, many in zip(found.classes, every.classes, strict=True):
-        assert few.speaks_for == many.speaks_for[:2]
-        assert few.speaks_against == many.speaks_against[:2]
-        values = [word.contribution for word in many.speaks_for]
+        assert few.contributes_to == many.contributes_to[:2]
+        assert few.contributes_against == many.contributes_against[:2]
+        values = [word.contribution for word in many.contributes_to]
         assert values == sorted(values, reverse=True)
     plain = json.loads(json.dumps(found.as_dict()))
     assert plain["classes"][0]["label"] == "x"
@@ -82,7 +82,7 @@ def test_only_the_strongest_are_shown_and_json_keeps_everything():
 
 def test_the_mean_of_one_text_has_no_interval():
     head = relu_head([[1.0]], [[1], [-1]])
-    (word,) = lexicon_of([read_batch(head, torch.ones(1, 1).double())], ("a", "b"), size=1).classes[0].speaks_for
+    (word,) = lexicon_of([read_batch(head, torch.ones(1, 1).double())], ("a", "b"), size=1).classes[0].contributes_to
     assert (word.low, word.high) == (None, None)
 
 
@@ -99,10 +99,10 @@ def test_what_is_not_listed_is_summed():
         lexicon_of([read_batch(head, vectors, [0, 0])], ("x", "y"), 4, top=9, listed=mask).classes[0]
         for mask in (None, listed)
     )
-    assert [word.name for word in whole.speaks_for] == ["word3", "word0"]
+    assert [word.name for word in whole.contributes_to] == ["word3", "word0"]
     assert whole.pieces is None
-    assert [word.name for word in short.speaks_for] == ["word3"]
-    assert [word.name for word in short.speaks_against] == ["word1"]
+    assert [word.name for word in short.contributes_to] == ["word3"]
+    assert [word.name for word in short.contributes_against] == ["word1"]
     # Word 0 says 1.5 for x above the mean of both classes, in one of two texts; word 2 is never active.
     assert short.pieces == PieceSum(1, 0.75)
 
@@ -114,8 +114,8 @@ def test_forms_of_a_word_are_one_word_in_the_lexicon():
     alone, merged = LexiconCollector(2, 4), LexiconCollector(2, 4, torch.tensor([0, 0, 2, 3]))
     for collector in (alone, merged):
         collector.update(batch)
-    of_form = {word.dimension: word for word in alone.lexicon("ab", "{}".format).classes[0].speaks_for}
-    (word,) = merged.lexicon("ab", "{}".format).classes[0].speaks_for
+    of_form = {word.dimension: word for word in alone.lexicon("ab", "{}".format).classes[0].contributes_to}
+    (word,) = merged.lexicon("ab", "{}".format).classes[0].contributes_to
     assert word.contribution == pytest.approx(of_form[0].contribution + of_form[1].contribution)
     # In two texts both forms stand, and in one only the second.
     assert (of_form[0].count, of_form[1].count, word.count) == (2, 3, 3)

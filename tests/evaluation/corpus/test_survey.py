@@ -20,7 +20,7 @@ def found():
 def test_one_pass_gives_lexicon_weights_and_atlas(found):
     assert found.lexicon.texts == found.atlas.texts == len(TEXTS)
     for own in found.lexicon.classes:
-        shown = (*own.speaks_for, *own.speaks_against)
+        shown = (*own.contributes_to, *own.contributes_against)
         assert shown
         assert found.weights[own.label].keys() == {word.name for word in shown}
         for word in shown:
@@ -32,14 +32,14 @@ def test_one_pass_gives_lexicon_weights_and_atlas(found):
 def test_the_strongest_words_of_names_are_those_of_the_lexicon(found):
     strongest = strongest_words(tiny.model(), TEXTS, LABELS)
     for index, own in enumerate(found.lexicon.classes):
-        ours = {word.name: word.contribution for word in own.speaks_for}
+        ours = {word.name: word.contribution for word in own.contributes_to}
         assert {word.name: word.contribution for word in strongest[index]} == pytest.approx(ours, abs=1e-4)
 
 
 def test_a_head_without_regions_has_a_lexicon_but_no_atlas():
     found = survey(tiny.model(ModelConfig(gate="drelu", head="bcos")), TEXTS)
     assert found.atlas is None
-    assert any(own.speaks_for for own in found.lexicon.classes)
+    assert any(own.contributes_to for own in found.lexicon.classes)
 
 
 def test_the_strongest_words_of_names_are_whole_words_unless_all_are_asked_for():
@@ -56,7 +56,7 @@ def test_merged_forms_are_named_as_the_corpus_has_them_and_say_their_sum():
 
     def said(**option):
         (own, *_) = survey(model, texts, [0, 0, 0, 1], top=100, **option).lexicon.classes
-        return {word.name: word.contribution for word in (*own.speaks_for, *own.speaks_against)}
+        return {word.name: word.contribution for word in (*own.contributes_to, *own.contributes_against)}
 
     alone, merged = said(), said(merge_inflections=True)
     assert merged["film/films"] == pytest.approx(alone["film"] + alone["films"])

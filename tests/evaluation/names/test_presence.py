@@ -189,7 +189,7 @@ def test_the_table_of_names_shows_both_and_older_files_still_open(texts):
     _, rows = name_figures("bag", scores)
     assert "presence" in [name for name, _, _ in rows]
     half = {"share": 0.5, "count": 3, "low": 0.4, "high": 0.6}
-    keys = ("delete", "follow", "own_words", "neighbourhood", "presence")
+    keys = ("delete", "follow", "own_words", "lexical_neighbours", "presence")
     _, rows = name_figures("model", scores | {"random_head": dict.fromkeys(keys, half)})
     assert rows[-1][0] == "random lexical head"
     del scores["presence"], scores["random_head"]

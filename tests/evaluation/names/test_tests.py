@@ -15,8 +15,8 @@ from lexical_sae.evaluation.names.lexical import LexicalSAENames
 from lexical_sae.evaluation.names.model import NamedModel, NamedWord, Probe, Reading, Response
 from lexical_sae.evaluation.names.shares import (
     function_word_share,
-    neighbourhood_chance,
-    neighbourhood_precision,
+    lexical_neighbour_chance,
+    lexical_neighbour_share,
     own_word_share,
     sign_stability,
     surroundings_of,
@@ -98,7 +98,7 @@ def test_a_bag_of_words_passes_every_test(bag_scores, texts):
     scores = bag_scores
     assert scores.delete.passed.share == scores.follow.passed.share == 1.0
     assert scores.follow.old_falls.share == scores.follow.new_opens.share == 1.0
-    assert scores.own_words.share == scores.neighbourhood.share == 1.0
+    assert scores.own_words.share == scores.lexical_neighbours.share == 1.0
     assert scores.delete.at_special_tokens.share == scores.word_pieces.share == scores.punctuation.share == 0.0
     assert scores.delete.passed.count == 5 * len(texts)
     assert scores.sign_stability.share == 1.0
@@ -108,7 +108,7 @@ def test_shuffled_names_fail_where_true_ones_pass(bag_scores):
     scores = bag_scores
     assert scores.delete.shuffled.share == 0.0
     assert scores.follow.shuffled.share == 0.0
-    assert scores.neighbourhood_chance.share < 0.7
+    assert scores.lexical_neighbours_chance.share < 0.7
     assert scores.delete.shuffled.count > 0
 
 
@@ -117,7 +117,7 @@ def test_a_model_whose_words_fire_whatever_the_text_fails(texts):
     assert isinstance(stuck, NamedModel)
     scores = measure_names(stuck, texts)
     assert scores.delete.passed.share == scores.follow.passed.share == 0.0
-    assert scores.own_words.share == scores.neighbourhood.share == 0.0
+    assert scores.own_words.share == scores.lexical_neighbours.share == 0.0
     assert scores.word_pieces.share == pytest.approx(1 / 3)
 
 
@@ -294,8 +294,8 @@ def test_a_share_has_an_interval_over_texts_not_words():
 
 def test_the_scores_of_a_model_come_with_their_intervals(bag_scores, model, texts):
     for scores in (bag_scores, measure_names(model, texts, limit=12)):
-        rates = [scores.delete.passed, scores.follow.passed, scores.function_words, scores.neighbourhood]
-        for rate in (*rates, scores.delete.shuffled, scores.neighbourhood_chance):
+        rates = [scores.delete.passed, scores.follow.passed, scores.function_words, scores.lexical_neighbours]
+        for rate in (*rates, scores.delete.shuffled, scores.lexical_neighbours_chance):
             assert rate.low <= rate.share <= rate.high
     assert bag_scores.function_words.low < bag_scores.function_words.high
     # All pass, in 80 texts: exact ends, as resamples have no spread.
@@ -355,11 +355,11 @@ def test_swaps_are_as_frequent_content_words_from_elsewhere(bag):
 def test_words_that_other_texts_show_are_the_chance_level(bag):
     readings = bag.contributions(["good film", "bad river"])
     around = surroundings_of(bag, readings)
-    assert neighbourhood_precision(readings, around).share == own_word_share(readings, around).share == 1.0
-    chance = neighbourhood_chance(readings, around, seed=0)
+    assert lexical_neighbour_share(readings, around).share == own_word_share(readings, around).share == 1.0
+    chance = lexical_neighbour_chance(readings, around, seed=0)
     assert (chance.share, chance.count, chance.low) == (0.0, 4, 0.0)
     assert chance.high == pytest.approx(1 - 0.025 ** (1 / 2)), "two texts rule out little"
-    assert neighbourhood_chance(readings[:1], around[:1], seed=0) == Rate(None, 0)
+    assert lexical_neighbour_chance(readings[:1], around[:1], seed=0) == Rate(None, 0)
 
 
 def test_inflections_and_neighbours_are_near_but_not_in_the_text(bag):

@@ -26,7 +26,7 @@ SHARES = st.floats(0, 1)
 
 def point(value, words, accuracy, **changes) -> FrontierPoint:
     fields = {"accuracy_low": None, "accuracy_high": None, "delete": 0.9, "follow": 0.8, "function_words": 0.0}
-    fields |= {"neighbourhood": 0.7, "seconds": 90.0, "texts": 100, "folder": f"words-{value}", **changes}
+    fields |= {"lexical_neighbours": 0.7, "seconds": 90.0, "texts": 100, "folder": f"words-{value}", **changes}
     return FrontierPoint(value=value, active_words=words, accuracy=accuracy, **fields)
 
 

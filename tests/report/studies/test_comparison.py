@@ -18,7 +18,7 @@ DIFFERENCE = Difference(mean=-0.02, low=-0.05, high=0.01, won=3, lost=20, p=0.00
 
 def figures(**changes) -> RunFigures:
     plain = {"active_words": 41.26, "accuracy": 0.875, "accuracy_low": None, "accuracy_high": None, "delete": 0.9}
-    plain |= {"follow": None, "function_words": 0.0, "neighbourhood": 0.7, "circuit": 0.8, "random_circuit": 0.3}
+    plain |= {"follow": None, "function_words": 0.0, "lexical_neighbours": 0.7, "circuit": 0.8, "random_circuit": 0.3}
     plain |= {"presence": 0.874, "presence_shuffled": 0.51}
     return RunFigures(**{**plain, "seconds": 90.0, "peak_megabytes": 2048, "texts": 1872, "folder": "base", **changes})
 

@@ -35,7 +35,7 @@ def test_contributions_and_bias_sum_to_the_logit_of_the_class():
     code = codes(20, seed=0).code
     probe = CodeProbe(torch.randn(6, 3, dtype=torch.float64), torch.randn(3, dtype=torch.float64))
     classes = torch.arange(20) % 3
-    sums = torch.zeros(20, dtype=torch.float64).index_add(0, code.rows, probe.speaks_for(code, classes))
+    sums = torch.zeros(20, dtype=torch.float64).index_add(0, code.rows, probe.contributes_to(code, classes))
     torch.testing.assert_close(sums + probe.bias[classes], probe.logits(code)[torch.arange(20), classes])
 
 

@@ -18,6 +18,7 @@ from lexical_sae.runs.experiment import train_run
 from lexical_sae.runs.inputs import digest, load_data
 from lexical_sae.runs.scoring import Decisions, paired_difference, read_decisions
 from lexical_sae.training.dense.classifier import BaselineScores, dense_baseline, macro_f1, tfidf_baseline
+from lexical_sae.training.dense.fine_tuning import DenseTraining
 from tests import tiny
 from tests.tiny import BAD, GOOD
 
@@ -50,8 +51,8 @@ def test_tfidf_learns_what_words_can_tell_and_keeps_every_answer(csv):
 def test_the_dense_baseline_chooses_its_rate_on_validation(encoder, csv):
     dataset = load_text_dataset(str(csv))
     steps = []
-    settings = {"epochs": 4, "batch_size": 8, "max_length": 16, "rates": (1e-9, 2e-3), "device": "cpu"}
-    scores = dense_baseline(dataset, str(encoder), **settings, on_step=steps.append)
+    asked = DenseTraining(4, 8, 16, rates=(1e-9, 2e-3), device="cpu", on_step=steps.append)
+    scores = dense_baseline(dataset, str(encoder), asked)
     assert steps[-1].total == steps[-1].done == len(dataset.test)
     assert scores.validation["lr=0.002"] > scores.validation["lr=1e-09"]
     assert scores.setting == "lr=0.002"
@@ -63,8 +64,8 @@ def test_baselines_choose_on_validation_texts_and_are_tested_on_others(encoder, 
     # Whoever looked at the test labels while choosing would see nothing but errors.
     turned = TextSplit(dataset.test.texts, tuple(1 - label for label in dataset.test.labels))
     dataset = replace(dataset, test=turned)
-    settings = {"epochs": 4, "batch_size": 8, "max_length": 16, "rates": (2e-3,), "device": "cpu"}
-    for scores in (tfidf_baseline(dataset), dense_baseline(dataset, str(encoder), **settings)):
+    asked = DenseTraining(4, 8, 16, rates=(2e-3,), device="cpu")
+    for scores in (tfidf_baseline(dataset), dense_baseline(dataset, str(encoder), asked)):
         assert min(scores.validation.values()) > 0.9
         assert scores.accuracy < 0.1
 
@@ -191,8 +192,8 @@ def test_data_whose_labels_changed_since_training_is_refused(settings, csv):
 def test_what_is_finished_is_written_after_every_seed(of_two_seeds, tmp_path, monkeypatch):
     config = build_config(of_two_seeds)
 
-    def broken_off_at_the_second(dataset, *_, seed, **__):
-        if seed == 5:
+    def broken_off_at_the_second(dataset, _, asked):
+        if asked.seed == 5:
             raise KeyboardInterrupt
         return BaselineScores("dense baseline", 1.0, (True,) * len(dataset.test), "lr=0.0001", {})
 
@@ -216,8 +217,8 @@ def test_a_file_of_another_version_is_refused_in_words(settings, runs):
 def test_only_the_first_dense_baseline_tries_several_rates(settings, monkeypatch):
     tried = []
 
-    def dense(dataset, *_, rates, seed, **__):
-        tried.append((seed, tuple(rates)))
+    def dense(dataset, _, asked):
+        tried.append((asked.seed, tuple(asked.rates)))
         return BaselineScores("dense baseline", 1.0, (True,) * len(dataset.test), "lr=0.0001", {})
 
     monkeypatch.setattr(baselines, "dense_baseline", dense)
