@@ -7,13 +7,17 @@ SETTINGS := "OMP_NUM_THREADS=1" "OMP_NUM_THREADS=2" "$(PLAIN_CPU)" "OMP_NUM_THRE
 	"OMP_NUM_THREADS=1 MKL_CBWR=COMPATIBLE"
 TRAINS := tests/training tests/circuits tests/models tests/runs tests/commands tests/intervene/concepts
 
-.PHONY: quickstart test test-all test-browser test-portable test-plain-cpu golden check lint format bench docs identity lock clean help
+.PHONY: quickstart serve test test-all test-api test-browser test-portable test-plain-cpu golden check lint format bench docs \
+	notebooks identity lock clean help
 
 help: ## Show what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 quickstart: $(BIN)/.installed ## Train a movie-review classifier on the CPU and explain three reviews
 	$(BIN)/lexical-sae quickstart
+
+serve: $(BIN)/.installed-serve ## Serve what the quick start trained, on this machine
+	$(BIN)/lexical-sae serve results/quickstart
 
 test: $(BIN)/.installed-dev ## The quick suite: offline, seeded, on the CPU
 	$(BIN)/python -m pytest -n 2
@@ -35,6 +39,9 @@ test-plain-cpu: $(BIN)/.installed-dev ## The tests that train, without vector in
 	@echo "=== $(TRAINS) with $(PLAIN_CPU)"
 	env $(PLAIN_CPU) $(BIN)/python -m pytest -n 2 $(TRAINS)
 
+test-api: $(BIN)/.installed-api ## The service: requests made from its OpenAPI document, workers killed under load
+	$(BIN)/python -m pytest -m "" tests/serve
+
 golden: $(BIN)/.installed-dev ## Rewrite the stored training curves
 	$(BIN)/python -m tests.training.test_loop
 
@@ -55,6 +62,9 @@ bench: $(BIN)/.installed-bench ## Speed and memory against the plain head, a den
 docs: $(BIN)/.installed ## Write the pages that are made from code
 	$(BIN)/python tools/config_docs.py
 
+notebooks: $(BIN)/.installed-dev ## Run the notebooks of examples/ and store what they show
+	$(BIN)/python tools/notebooks.py
+
 identity: $(BIN)/.installed ## Print the identity error of every combination of parts
 	$(BIN)/python tools/identity_table.py
 
@@ -74,9 +84,19 @@ $(BIN)/.installed: requirements.lock pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
-$(BIN)/.installed-dev: requirements-dev.lock $(BIN)/.installed
+$(BIN)/.installed-dev: requirements-dev.lock requirements-serve.lock $(BIN)/.installed
 	@echo "Installing what testing needs, once"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -r requirements-dev.lock
+	@touch $@
+
+$(BIN)/.installed-serve: requirements-serve.lock $(BIN)/.installed
+	@echo "Installing what serving needs, once"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -r requirements-serve.lock
+	@touch $@
+
+$(BIN)/.installed-api: requirements-api.txt $(BIN)/.installed-dev
+	@echo "Installing what testing the service needs, once"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -r requirements-api.txt
 	@touch $@
 
 $(BIN)/.installed-browser: requirements-browser.txt $(BIN)/.installed-dev

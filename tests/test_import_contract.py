@@ -11,6 +11,7 @@ ROOT = Path(__file__).parent.parent / "lexical_sae"
 LAYERS: list[list[str]] = [
     ["cli", "scripts"],
     ["commands"],
+    ["serve"],
     ["sklearn"],
     ["runs"],
     ["config"],

@@ -1,14 +1,15 @@
-"""The code of docs/python.md runs as it is written, one block after the other, on a tiny encoder."""
+"""The code of the pages on Python runs as it is written, one block after the other, on a tiny encoder."""
 
 import re
 from pathlib import Path
 
 import pytest
 
+from lexical_sae.circuits.objective import OTHER_TERMS
 from lexical_sae.sklearn.estimator import LexicalEstimator
 from tests import tiny
 
-PAGE = Path(__file__).parent.parent / "docs" / "python.md"
+DOCS = Path(__file__).parent.parent / "docs"
 WARM = ["a warm and funny film", "a very good movie", "the acting was wonderful", "a great plot and happy people"]
 DULL = ["a dull plot", "a very bad movie", "the acting was awful", "a boring plot and terrible people"]
 
@@ -27,11 +28,23 @@ def names(tmp_path, monkeypatch):
     }
 
 
-def test_every_block_of_the_page_runs(names):
-    blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.M | re.S)
-    assert len(blocks) >= 7
+def run_blocks(page, names):
+    """How many blocks of Python a page has; all are run, in order."""
+    blocks = re.findall(r"^```python\n(.*?)^```", (DOCS / page).read_text(), re.M | re.S)
     for number, block in enumerate(blocks):
-        exec(compile(block, f"{PAGE.name}, block {number + 1}", "exec"), names)
+        exec(compile(block, f"{page}, block {number + 1}", "exec"), names)
+    return len(blocks)
+
+
+def test_every_block_on_extending_runs(names, monkeypatch, capsys):
+    monkeypatch.setattr(OTHER_TERMS, "configs", {})
+    assert run_blocks("extending.md", names) >= 2
+    assert list(OTHER_TERMS.configs) == ["mean_square"]
+    assert "epoch 1: " in capsys.readouterr().out
+
+
+def test_every_block_of_the_page_runs(names):
+    assert run_blocks("python.md", names) >= 7
     assert names["whys"][0].contrast == "negative"
     assert "(" in names["whys"][0].sentence()
     assert names["again"].predict(names["texts"][:2]).tolist() == ["positive", "positive"]

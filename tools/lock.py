@@ -33,10 +33,17 @@ def main() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     core = resolve([*PINNED, *project["project"]["dependencies"]])
     pins = [f"{name}=={version}" for name, version in core.items()]
+    serving = resolve([*pins, *project["project"]["optional-dependencies"]["serve"]])
+    served = {name: version for name, version in serving.items() if name not in core}
+    pins += [f"{name}=={version}" for name, version in served.items()]
     everything = resolve([*pins, *project["dependency-groups"]["dev"]])
-    extra = {name: version for name, version in everything.items() if name not in core}
+    extra = {name: version for name, version in everything.items() if name not in serving}
     write(ROOT / "requirements.lock", core, "# What the package runs on. Made by `make lock`.")
-    write(ROOT / "requirements-dev.lock", extra, "-r requirements.lock\n# What testing adds. Made by `make lock`.")
+    header = "-r requirements.lock\n# What `lexical-sae serve` adds. Made by `make lock`."
+    write(ROOT / "requirements-serve.lock", served, header)
+    write(
+        ROOT / "requirements-dev.lock", extra, "-r requirements-serve.lock\n# What testing adds. Made by `make lock`."
+    )
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ from lexical_sae.circuits.terms import (
 )
 from lexical_sae.utils.errors import SettingsError
 from lexical_sae.utils.part import PartConfig, Shorthand
+from lexical_sae.utils.plugins import OtherKinds, kinds_of
 
 AnyTerm = (
     CompletenessCE.Config
@@ -44,7 +45,10 @@ AnyTerm = (
     | ActiveCount.Config
     | OwnWords.Config
 )
-TermConfig = Annotated[AnyTerm, Field(discriminator="kind"), Shorthand]
+OTHER_TERMS = OtherKinds("term", lambda: kinds_of(AnyTerm))
+register_term = OTHER_TERMS.register
+"""Adds a term of one's own to those that `objective.terms` may name; a class decorator."""
+TermConfig = Annotated[AnyTerm, Field(discriminator="kind"), *OTHER_TERMS.annotations, Shorthand]
 AnyBalance = Sum.Config | Weighted.Config | RunningMean.Config | Uncertainty.Config
 BalanceConfig = Annotated[AnyBalance, Field(discriminator="kind"), Shorthand]
 

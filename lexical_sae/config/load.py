@@ -24,6 +24,7 @@ from lexical_sae.models.layers.virtual_expander import VirtualExpander
 from lexical_sae.recipes import recipe_by_name
 from lexical_sae.utils.errors import SettingsError
 from lexical_sae.utils.files import read_written
+from lexical_sae.utils.plugins import load_plugins
 from lexical_sae.utils.strict_yaml import parse_yaml
 from lexical_sae.utils.suggest import did_you_mean
 
@@ -60,6 +61,7 @@ def parse_config(text: str, source: str = "<text>", default_recipe: str = DEFAUL
 
 def build_config(raw: Mapping[str, Any], default_recipe: str = DEFAULT_RECIPE) -> ExperimentConfig:
     """The experiment described by plain nested values."""
+    load_plugins()
     written_out = {"recipe": default_recipe, **_write_out_short_names(_without_empty_sections(raw))}
     written_out = _in_todays_names(written_out)
     recipe = recipe_by_name(written_out["recipe"])

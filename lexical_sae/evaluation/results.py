@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from lexical_sae.evaluation.intervals import read_result
 from lexical_sae.evaluation.metrics.metric import Metric
-from lexical_sae.evaluation.metrics.registry import METRICS
+from lexical_sae.evaluation.metrics.registry import all_metrics
 from lexical_sae.utils.errors import SavedFileError
 
 SCHEMA_VERSION = 1
@@ -84,7 +84,7 @@ class EvaluationResults:
             )
         measured: dict[str, Any] = {}
         unreadable: list[str] = []
-        for metric in METRICS:
+        for metric in all_metrics():
             if metric.key not in found:
                 continue
             try:

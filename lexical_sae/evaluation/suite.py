@@ -16,7 +16,7 @@ from lexical_sae.data.batches import tokenize
 from lexical_sae.data.examples import TextSplit
 from lexical_sae.evaluation.collect import Collector, ReadBatch, collect
 from lexical_sae.evaluation.metrics.metric import Subject
-from lexical_sae.evaluation.metrics.registry import METRICS
+from lexical_sae.evaluation.metrics.registry import all_metrics
 from lexical_sae.evaluation.results import EvaluationResults
 from lexical_sae.evaluation.settings import EvaluationSettings
 from lexical_sae.models.lexical_sae import LexicalSAE
@@ -46,7 +46,7 @@ def evaluate(
     """
     model = model.opened_to(tokenize(model.tokenizer, split.texts, model.max_length).ids)
     subject, clock = Subject(model, settings, on_step), _Clock()
-    started = {metric.key: metric.start(subject) for metric in METRICS}
+    started = {metric.key: metric.start(subject) for metric in all_metrics()}
     collectors = [_Timed(key, collector, clock) for key, collector in {**started, "sample": subject.sampler}.items()]
     count = clock.time(
         "reading", lambda: collect(model, split.texts, collectors, split.labels, settings.batch_size, on_step)

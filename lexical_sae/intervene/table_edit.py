@@ -16,6 +16,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from lexical_sae.inference.labels import label_index
 from lexical_sae.intervene.lexicon import (
     LEXICON_FILE,
     Lexicon,
@@ -94,6 +95,35 @@ def edited_by_table(model: LexicalSAE, table: WordTable) -> TableEdit:
     if problems:
         raise SettingsError("\n".join(problems))
     return _edited(model, opened, changes, suppressed)
+
+
+def table_with(model: LexicalSAE, weights: Mapping[str, Mapping[str, float]]) -> WordTable:
+    """A table of these words, with new weights for the classes that are given and those of the model for the others.
+
+    Args:
+        model: A model with literal words.
+        weights: New class-centred weights, by word and label.
+
+    Returns:
+        The table, for `edited_by_table`.
+
+    Example: `table_with(model, {"film": {"positive": 1.0}}).rows[0].weights` -> (0.1716, 1.0)
+    """
+    document_table(model)
+    labels = model.labels[CLASSIFY]
+    for word, new in weights.items():
+        for label in new:
+            label_index(labels, label, f"the weight of {word!r}: label")
+    blank = [WordRow(word, None, place="set") for word in weights]
+    opened, places, problems = _located(model, blank)
+    if problems:
+        raise SettingsError("\n".join(problems))
+    written = written_weights(opened)
+    rows = {
+        row.word: [weights[row.word].get(label, own) for label, own in zip(labels, written[i].tolist(), strict=True)]
+        for i, row in places.items()
+    }
+    return WordTable(labels, tuple(WordRow(word, tuple(row), place="set") for word, row in rows.items()))
 
 
 def edit_saved_by_table(folder: str | Path, table: str | Path, out: str | Path) -> TableEdit:

@@ -18,10 +18,13 @@ from lexical_sae.models.layers.virtual_expander import VirtualExpander
 from lexical_sae.models.table_head import TableHead
 from lexical_sae.utils.errors import SettingsError
 from lexical_sae.utils.part import PartConfig, Shorthand
+from lexical_sae.utils.plugins import OtherKinds, kinds_of
 
-GateConfig = Annotated[
-    DReLU.Config | GatedJumpReLU.Config | JumpReLUGate.Config | PresenceGate.Config, Field(discriminator="kind")
-]
+AnyGate = DReLU.Config | GatedJumpReLU.Config | JumpReLUGate.Config | PresenceGate.Config
+OTHER_GATES = OtherKinds("gate", lambda: kinds_of(AnyGate))
+register_gate = OTHER_GATES.register
+"""Adds a gate of one's own to those that `model.gate` may name; a class decorator."""
+GateConfig = Annotated[AnyGate, Field(discriminator="kind"), *OTHER_GATES.annotations]
 SaturationConfig = Annotated[Log1p.Config | Identity.Config, Field(discriminator="kind")]
 PoolConfig = Annotated[MaxPool.Config | AttentionPool.Config | SumPool.Config, Field(discriminator="kind")]
 HeadConfig = Annotated[ReluHead.Config | BcosHead.Config | TableHead.Config, Field(discriminator="kind")]

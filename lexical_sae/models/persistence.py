@@ -29,6 +29,7 @@ from lexical_sae.models.lexical_sae import LexicalSAE
 from lexical_sae.utils.downloads import sha256_of
 from lexical_sae.utils.errors import SavedFileError
 from lexical_sae.utils.part import PartConfig, first_complaint
+from lexical_sae.utils.plugins import load_plugins
 
 FORMAT_VERSION = 1
 WEIGHTS, CONFIG = "model.safetensors", "config.json"
@@ -124,8 +125,19 @@ def save_pretrained(model: LexicalSAE, folder: str | Path, attached: Mapping[str
     return target
 
 
-def from_pretrained(folder: str | Path) -> LexicalSAE:
-    """The saved model, in evaluation mode on the CPU; a damaged, mixed-up or foreign folder is refused."""
+def saved_sha256(folder: str | Path) -> str:
+    """The hash that stands for a saved model: of its settings, labels, and the hashes of all its other files."""
+    load_plugins()
+    return _read_config(Path(folder).expanduser()).own_sha256
+
+
+def from_pretrained(folder: str | Path, *, mapped: bool = False) -> LexicalSAE:
+    """The saved model, in evaluation mode on the CPU; a damaged, mixed-up or foreign folder is refused.
+
+    With `mapped`, weights stay in the file, which the system maps into memory: processes that load the same model share
+    it. Writing to a weight makes a private copy of its page, and never changes the file.
+    """
+    load_plugins()
     source = Path(folder).expanduser()
     saved = _read_config(source)
     _check_files(source, saved.sha256)
@@ -136,8 +148,11 @@ def from_pretrained(folder: str | Path) -> LexicalSAE:
     _check_header(source / WEIGHTS, _named_tensors(outline))
     model = _build(source, saved, tokenizer)
     with open_safetensors(source / WEIGHTS) as file, torch.no_grad():
-        for name, tensor in _named_tensors(model).items():
-            tensor.copy_(file.get_tensor(name))
+        for name, tensor in _named_tensors(model, detach=not mapped).items():
+            if mapped:
+                tensor.data = file.get_tensor(name)
+            else:
+                tensor.copy_(file.get_tensor(name))
     # Models saved by earlier versions have none.
     model.calibration = Calibration.load(source) if FIGURES in saved.sha256 else None
     return model.eval()
@@ -176,10 +191,11 @@ def _check_vocabulary(path: Path, size: Any) -> None:
         raise SavedFileError(f"config.json has {size!r} words, but no tensor in {path} has that many rows")
 
 
-def _named_tensors(model: nn.Module) -> dict[str, Tensor]:
+def _named_tensors(model: nn.Module, *, detach: bool = True) -> dict[str, Tensor]:
     """Every parameter and persistent buffer under one name; tied tensors appear once."""
     unique = {name for name, _ in model.named_parameters()} | {name for name, _ in model.named_buffers()}
-    return {name: tensor.detach() for name, tensor in model.state_dict().items() if name in unique}
+    tensors = model.state_dict(keep_vars=True)
+    return {name: tensor.detach() if detach else tensor for name, tensor in tensors.items() if name in unique}
 
 
 def _portable_config(model: LexicalSAE) -> dict[str, Any]:

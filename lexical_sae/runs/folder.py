@@ -3,7 +3,7 @@
 resolved_config.yaml   the settings of the run, every key
 environment.json       versions and seed
 history.jsonl          one record per line
-tensorboard/           the same for TensorBoard, where it is installed
+tensorboard/           the same for TensorBoard, with report_to: [tensorboard]
 checkpoint/            see `lexical_sae.training.checkpoint`
 decisions.json         which test texts were got right
 evaluation.json        see `lexical_sae.evaluation.suite`
@@ -28,6 +28,7 @@ import torch
 import yaml
 
 import lexical_sae
+from lexical_sae.training.callbacks import TENSORBOARD_FOLDER
 from lexical_sae.training.checkpoint import Checkpoint, has_checkpoint, load_checkpoint, save_checkpoint
 from lexical_sae.utils.errors import SavedFileError
 from lexical_sae.utils.files import flush_file, strict, write_json, write_text
@@ -47,8 +48,10 @@ MEASURED = (
 """What is written about a trained model."""
 OTHER_EVALUATIONS = "evaluation-*.json"
 """The same on other texts than a run's own, as `lexical-sae evaluate` names it."""
-TENSORBOARD = "tensorboard"
+WRITTEN = (TENSORBOARD_FOLDER, HISTORY, RESULTS, REPORT, EXPLORER, ENVIRONMENT, CONFIG)
+"""What a run leaves beside its model."""
 MAY_DIFFER = (
+    "training.report_to",
     *("output_dir", "experiment_name"),
     *("evaluation.after_training", "evaluation.texts", "evaluation.explainer_texts", "evaluation.names_texts"),
     *("training.checkpoint_minutes", "mechanistic.sae_comparison"),
@@ -140,10 +143,6 @@ class RunFolder:
     @property
     def history(self) -> Path:
         return self.path / HISTORY
-
-    @property
-    def tensorboard(self) -> Path:
-        return self.path / TENSORBOARD
 
     def write_text(self, name: str, text: str) -> Path:
         """Write a file of this folder, whole or not at all."""
@@ -260,19 +259,7 @@ def clear_run(path: str | Path, *, only: str) -> None:
     lock = FolderLock(folder)
     try:
         others = (path.name for path in folder.glob(OTHER_EVALUATIONS))
-        for name in (
-            *MEASURED,
-            *others,
-            MODEL,
-            CHECKPOINT,
-            TENSORBOARD,
-            HISTORY,
-            RESULTS,
-            REPORT,
-            EXPLORER,
-            ENVIRONMENT,
-            CONFIG,
-        ):
+        for name in (*MEASURED, *others, MODEL, CHECKPOINT, *WRITTEN):
             left = folder / name
             if left.is_dir() and not left.is_symlink():
                 shutil.rmtree(left)

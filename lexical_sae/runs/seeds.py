@@ -2,13 +2,12 @@
 
 1. `run_seeds` opens a folder per seed, skips what is finished, and averages the figures.
 2. `fit` trains one model, from its folder's checkpoint if there is one, with history and checkpoints in the folder.
-3. `recorder` writes records to `history.jsonl`, and to TensorBoard where that is installed.
+3. Records go to `history.jsonl`, to the trackers that the settings name, and to callbacks.
 4. `over_seeds` averages what was measured of several models: every figure with its interval across seeds.
 """
 
-import importlib.util
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
@@ -17,6 +16,7 @@ from lexical_sae.evaluation.intervals import mean_and_interval
 from lexical_sae.models.lexical_sae import LexicalSAE
 from lexical_sae.runs.folder import CONFIG, RESULTS, RunFolder, write_json
 from lexical_sae.runs.run import Run
+from lexical_sae.training.callbacks import Begun, Told, trackers
 from lexical_sae.training.loop import Callbacks, Interrupted, Trainer
 from lexical_sae.training.processes import current
 from lexical_sae.training.settings import TrainingConfig
@@ -47,6 +47,8 @@ class Watchers:
     """Asked after every step: whether to save and stop."""
     is_out_of_time: Callable[[], bool] = lambda: False
     """Asked after every step: whether to end training there, with the best weights so far."""
+    callbacks: Sequence[Any] = ()
+    """Objects with methods of `training.callbacks.Callback`."""
 
     def until_interrupted(self, work: str) -> OnStep:
         """Progress of work that saves nothing on the way: it stops at once when somebody asks."""
@@ -146,8 +148,17 @@ def fit(
 
     Of several processes the first one has the folder, and tells the others where to go on.
     """
+    listeners = [*trackers(settings.report_to), *watchers.callbacks]
     checkpoint = current().from_first(folder.load_checkpoint() if folder else None)
-    with recorder(folder) if folder else nullcontext(lambda _: None) as record:
+    with closing(Told(listeners if current().is_first else [])) as told:
+
+        def record(values: dict[str, Any]) -> None:
+            if folder:
+                folder.append_history(values)
+            told.record(values)
+
+        earlier = folder.read_history() if folder else ()
+        told.begin(Begun(settings.model_dump(mode="json"), seed, folder and folder.path, tuple(earlier)))
         save = folder and folder.save_checkpoint
         callbacks = Callbacks(watchers.on_step, record, save, watchers.is_interrupted, watchers.is_out_of_time)
         trainer = Trainer(model, train, validation, settings, seed=seed, callbacks=callbacks)
@@ -161,41 +172,8 @@ def fit(
                 "context is left out, the table of words alone is the model: with context it was not right on more "
                 "validation texts beyond noise (one standard error of the difference)"
             )
+        told.end(asdict(best))
     return Fitted(best, trainer.geco.tau, trainer.geco.multiplier)
-
-
-@contextmanager
-def recorder(folder: RunFolder) -> Iterator[Callable[[dict[str, Any]], None]]:
-    """A function that takes records while a run goes on; in a resumed run, after the checkpoint was loaded.
-
-    TensorBoard's files are rewritten from the history, which the checkpoint has put in order. Those of a killed run
-    lack what had not been flushed, and hold steps that are taken again.
-    """
-    if importlib.util.find_spec("tensorboard") is None:
-        yield folder.append_history
-        return
-    from torch.utils.tensorboard import SummaryWriter  # pyright: ignore[reportPrivateImportUsage]
-
-    for old in folder.tensorboard.glob("events.out.tfevents.*"):
-        old.unlink()
-    with SummaryWriter(str(folder.tensorboard)) as writer:
-        step = 0
-
-        def draw(values: Mapping[str, Any]) -> None:
-            nonlocal step
-            step = values.get("step", step)
-            event = values.get("event", "training")
-            for name, value in values.items():
-                if isinstance(value, int | float) and name != "step":
-                    writer.add_scalar(f"{event}/{name}", value, step)
-
-        def record(values: dict[str, Any]) -> None:
-            folder.append_history(values)
-            draw(values)
-
-        for values in folder.read_history():
-            draw(values)
-        yield record
 
 
 def with_measurements(run: Run) -> Results:

@@ -1,6 +1,6 @@
 """`LexicalClassifier`: texts to labels, with the words behind every decision."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -62,13 +62,14 @@ class LexicalClassifier(ClassifierMixin, WordCodeEstimator):
     classes_: np.ndarray
     frequencies_: dict[str, int]
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "LexicalClassifier":
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, callbacks: Sequence[Any] = ()) -> "LexicalClassifier":
         """Train on texts and their labels; nothing is written to disk.
 
         Args:
             X: A list, tuple, array, Series or one-column frame of texts.
             y: A label per text, of any type.
             sample_weight: How much each text counts; texts with a weight of 0 are left out.
+            callbacks: Objects with methods of `lexical_sae.training.callbacks.Callback`.
 
         Returns:
             The estimator itself.
@@ -78,7 +79,7 @@ class LexicalClassifier(ClassifierMixin, WordCodeEstimator):
         labels, classes = classes_of(y)
         weights = weights_of(sample_weight, self.class_weight, labels)
         settings, seed = self._settings(without_context=not self.context), self._new_seed()
-        with self._training() as watchers:
+        with self._training(callbacks) as watchers:
             dataset = _dataset(texts, classes, weights, self.validation_fraction, seed)
             model, _ = train_model(settings, dataset, seed=seed, device=self.device, watchers=watchers)
         self.model_, self.seed_, self.classes_ = model, seed, classes.values

@@ -11,7 +11,7 @@ import operator
 import secrets
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -85,14 +85,14 @@ class LexicalEstimator(BaseEstimator):
         return BUNDLED_PREFIX + self.encoder if self.encoder in BUNDLED_NAMES else str(self.encoder)
 
     @contextmanager
-    def _training(self) -> Iterator[Watchers]:
+    def _training(self, callbacks: Sequence[Any] = ()) -> Iterator[Watchers]:
         """Around a fit: its progress and its end, one at a time, the global random state as it was afterwards."""
         if self.minutes is not None and not self.minutes > 0:
             raise SettingsError(f"minutes is {self.minutes!r}; give a positive number, or None for no limit")
         with ExitStack() as stack:
             stack.enter_context(_one_fit_at_a_time)
             stack.enter_context(chance_as_found())
-            given: dict[str, Any] = {"on_note": logger.info}
+            given: dict[str, Any] = {"on_note": logger.info, "callbacks": callbacks}
             if self.verbose:
                 given["on_step"] = stack.enter_context(ProgressBars(Console(stderr=True)))
             if self.minutes is not None:

@@ -66,19 +66,20 @@ class LexicalTagger(LexicalEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any) -> "LexicalTagger":
+    def fit(self, X: Any, y: Any, callbacks: Sequence[Any] = ()) -> "LexicalTagger":
         """Train on sentences; nothing is written to disk.
 
         Args:
             X: Sentences, each a list of words.
             y: A tag per word of each: IOB2, IOB1 or BIOES, such as `B-ORG`.
+            callbacks: Objects with methods of `lexical_sae.training.callbacks.Callback`.
 
         Returns:
             The estimator itself.
         """
         settings, seed = self._settings(), self._new_seed()
         sentences = _sentences(X, "X")
-        with self._training() as watchers:
+        with self._training(callbacks) as watchers:
             dataset = _dataset(sentences, _sentences(y, "y"), self.validation_fraction, seed)
             model, _ = train_tagger(settings, dataset, seed=seed, device=self.device, watchers=watchers)
         self.model_, self.seed_, self.classes_ = model, seed, np.array(dataset.tag_names)

@@ -2,11 +2,12 @@
 
 from typing import Annotated
 
-from pydantic import Field, PositiveFloat, model_validator
+from pydantic import AfterValidator, Field, PositiveFloat, model_validator
 
 from lexical_sae.circuits.geco import ControllerConfig, CountConstraint, GECOController
 from lexical_sae.circuits.objective import Objective
 from lexical_sae.training.auxiliary_head import AuxiliaryHead
+from lexical_sae.training.callbacks import known_tracker
 from lexical_sae.training.independence import Independence
 from lexical_sae.training.optim import AdamWEMA, OptimizerConfig
 from lexical_sae.utils.errors import SettingsError
@@ -87,6 +88,8 @@ class TrainingConfig(PartConfig):
     step has more than so many."""
     checkpoint_minutes: PositiveFloat = 5.0
     """Minutes between checkpoints, from which an interrupted run goes on."""
+    report_to: tuple[Annotated[str, AfterValidator(known_tracker)], ...] = ()
+    """Trackers that get every record of a run beside `history.jsonl`: `tensorboard`, where that is installed."""
 
     @model_validator(mode="after")
     def _has_room_for_a_tau(self) -> "TrainingConfig":

@@ -59,6 +59,18 @@ def test_methods_of_the_model_do_the_same(tmp_path):
         assert torch.equal(loaded(ids, mask), model(ids, mask))
 
 
+def test_a_mapped_model_is_bitwise_the_loaded_one_and_writing_to_it_leaves_the_file(saved):
+    loaded, mapped = from_pretrained(saved), from_pretrained(saved, mapped=True)
+    before, (ids, mask) = sha256_of(saved / WEIGHTS), tiny.batch()
+    with torch.no_grad():
+        assert torch.equal(loaded(ids, mask), mapped(ids, mask))
+        for parameter in mapped.parameters():
+            parameter.add_(1)
+        assert not torch.equal(loaded(ids, mask), mapped(ids, mask))
+        assert torch.equal(loaded(ids, mask), from_pretrained(saved, mapped=True)(ids, mask))
+    assert sha256_of(saved / WEIGHTS) == before
+
+
 def test_folder_holds_only_safetensors_json_and_tokenizer_text(saved):
     assert {path.suffix for path in saved.iterdir()} <= {".safetensors", ".json", ".txt", ".jinja"}
     config = json.loads((saved / CONFIG).read_text())

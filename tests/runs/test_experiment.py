@@ -116,7 +116,8 @@ def test_an_interrupted_run_takes_and_draws_what_an_uninterrupted_one_does(setti
     def train(name, stop_at=None, **how):
         seen.clear()
         # Every step of this recipe is one of training, where an interruption is seen.
-        config = build_config({**settings, "recipe": "neighbours", "output_dir": str(tmp_path / name)})
+        reported = {"training": {**settings.get("training", {}), "report_to": ["tensorboard"]}}
+        config = build_config({**settings, "recipe": "neighbours", "output_dir": str(tmp_path / name), **reported})
         watchers = Watchers(on_step=on_step, is_interrupted=lambda: len(seen) == stop_at)
         results = run_experiment(config, device="cpu", watchers=watchers, **how)
         # Memory is that of a process, and of the last part of a run.

@@ -257,7 +257,7 @@ def test_clearing_a_run_makes_room_for_another_and_leaves_other_files(place):
         for name in ("results.json", "faithfulness.json", "sae.json", "evaluation-my reviews.json"):
             run.write_json(name, {})
         run.model.mkdir()
-        run.tensorboard.mkdir()
+        (place / "tensorboard").mkdir()
         (place / "notes.txt").write_text("mine")
         with pytest.raises(ValueError, match="in use"):
             clear_run(place, only=NAME)

@@ -28,10 +28,7 @@ def installed(monkeypatch) -> SimpleNamespace:
                 file.writelines(json.dumps(scalar) + "\n" for scalar in self.held[:count])
             del self.held[:count]
 
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *_) -> None:
+        def close(self) -> None:
             self.flush(len(self.held))
 
     package, writers = ModuleType("tensorboard"), ModuleType("torch.utils.tensorboard")

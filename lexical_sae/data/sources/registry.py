@@ -15,6 +15,7 @@ from lexical_sae.data.sources.phrases import hold_out_whole_sentences
 from lexical_sae.data.splits import ValidationRule, stratified_tenth
 from lexical_sae.data.table import Table
 from lexical_sae.utils.downloads import PyPIArchive
+from lexical_sae.utils.plugins import PluginError
 
 
 @dataclass(frozen=True)
@@ -230,3 +231,15 @@ TAGGED_DATASETS: dict[str, TaggedSpec] = {
         ),
     )
 }
+
+
+def register_dataset(spec: TextSpec) -> TextSpec:
+    """Add a data set of one's own: `load_text_dataset`, YAML and the command line take its name.
+
+    Args:
+        spec: Its name, labels, and where its files are.
+    """
+    if spec.name in TAGGED_DATASETS or spec.name in TEXT_DATASETS and spec != TEXT_DATASETS[spec.name]:
+        raise PluginError(f"a data set called {spec.name!r} is there already; choose another name")
+    TEXT_DATASETS[spec.name] = spec
+    return spec

@@ -9,6 +9,7 @@ from lexical_sae.evaluation.explainers.explainer import ArenaSettings, Explainer
 from lexical_sae.evaluation.explainers.gradients import GRADIENT, GRADIENT_TIMES_STRENGTH, SampledPath
 from lexical_sae.evaluation.explainers.shapley import ShapleySampling
 from lexical_sae.models.lexical_sae import LexicalSAE
+from lexical_sae.utils.plugins import PluginError, load_plugins
 
 
 class LineUp(NamedTuple):
@@ -17,6 +18,20 @@ class LineUp(NamedTuple):
     explainers: tuple[Explainer, ...]
     left_out: tuple[str, ...]
     """Who is missing and why, in sentences."""
+
+
+OTHER_EXPLAINERS: dict[str, Explainer] = {}
+"""Explainers of plug-ins, by name."""
+
+
+def register_explainer(explainer: Explainer) -> Explainer:
+    """Add an explainer of one's own to every comparison.
+
+    Args:
+        explainer: An object as `Explainer` describes it, such as a `ByFunction`; its name must be new.
+    """
+    OTHER_EXPLAINERS[explainer.name] = explainer
+    return explainer
 
 
 def line_up(model: LexicalSAE, settings: ArenaSettings) -> LineUp:
@@ -44,4 +59,8 @@ def line_up(model: LexicalSAE, settings: ArenaSettings) -> LineUp:
             left_out.append(str(error))
     else:
         left_out.append("integrated gradients and LIME at the input were not asked for")
-    return LineUp(tuple(explainers), tuple(left_out))
+    load_plugins()
+    taken = {explainer.name for explainer in explainers}
+    if again := sorted(taken & OTHER_EXPLAINERS.keys()):
+        raise PluginError(f"explainers called {', '.join(again)} are built in; register yours under another name")
+    return LineUp((*explainers, *OTHER_EXPLAINERS.values()), tuple(left_out))

@@ -1,6 +1,6 @@
 """All metrics of an evaluation, in the order of `evaluation.json`.
 
-To add one: write its file, list it here, and show it in `evaluation/views/`.
+To add one: write its file, list it here, and show it in `evaluation/views/`. Plug-ins call `register_metric`.
 """
 
 from typing import Any
@@ -22,6 +22,7 @@ from lexical_sae.evaluation.metrics.separation import SEPARATION
 from lexical_sae.evaluation.metrics.stability import STABILITY
 from lexical_sae.evaluation.metrics.verification import VERIFICATION
 from lexical_sae.evaluation.metrics.word_budget import WORD_BUDGET
+from lexical_sae.utils.plugins import PluginError, load_plugins
 
 METRICS: list[Metric[Any]] = [
     # How well the model decides.
@@ -45,3 +46,25 @@ METRICS: list[Metric[Any]] = [
     DOWNSTREAM,
     LAYERS,
 ]
+
+
+OTHER_METRICS: dict[str, Metric[Any]] = {}
+"""Metrics of plug-ins, by key."""
+
+
+def register_metric(metric: Metric[Any]) -> Metric[Any]:
+    """Add a metric of one's own: it is measured with the others, and saved in `evaluation.json`.
+
+    Args:
+        metric: Made by `streamed` or `sampled`; its key must be new.
+    """
+    if any(metric.key == other.key for other in METRICS):
+        raise PluginError(f"a metric called {metric.key!r} is built in; choose another key")
+    OTHER_METRICS[metric.key] = metric
+    return metric
+
+
+def all_metrics() -> list[Metric[Any]]:
+    """The metrics of this package, then those of plug-ins."""
+    load_plugins()
+    return [*METRICS, *OTHER_METRICS.values()]

@@ -1,0 +1,449 @@
+"""What clients send and get: checked on arrival, and written into the OpenAPI document.
+
+Limits on sizes depend on the service, and are read from the context of the validation. What is in an answer is made by
+a lane as JSON; the classes for answers describe it, and tests hold it to them.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictFloat, StrictStr, ValidationError
+
+from lexical_sae.explanation import FORMAT, Explanation
+from lexical_sae.serve.problems import Problem
+from lexical_sae.serve.settings import Limits
+from lexical_sae.utils.suggest import did_you_mean
+
+Info = Any
+"""What pydantic hands to a check; its own type is none that can be checked."""
+LONGEST_WORD = 200
+HIGHEST_TOP = 50_000
+
+
+def _fits(text: str, info: Info) -> str:
+    limits: Limits | None = info.context
+    if limits is not None and len(text) > limits.characters:
+        raise ValueError(
+            f"the text has {len(text):,} characters, and this service reads {limits.characters:,} of one text; "
+            "cut it into parts"
+        )
+    return text
+
+
+def _few(texts: list[Any], info: Info) -> list[Any]:
+    limits: Limits | None = info.context
+    if limits is not None and len(texts) > limits.texts:
+        raise ValueError(
+            f"there are {len(texts):,} texts, and a request may hold {limits.texts}; send them in several requests"
+        )
+    return texts
+
+
+def _few_words(words: Any, info: Info) -> Any:
+    limits: Limits | None = info.context
+    if limits is not None and len(words) > limits.words:
+        raise ValueError(f"there are {len(words):,} words, and a request may name {limits.words}")
+    return words
+
+
+def _brief(seconds: float, info: Info) -> float:
+    limits: Limits | None = info.context
+    if limits is not None and seconds > limits.flip_seconds:
+        raise ValueError(f"{seconds:g} seconds are more than the {limits.flip_seconds:g} that this service searches")
+    return seconds
+
+
+Text = Annotated[str, AfterValidator(_fits)]
+Texts = Annotated[list[Text], Field(min_length=1), AfterValidator(_few)]
+Word = Annotated[str, Field(min_length=1, max_length=LONGEST_WORD)]
+Sentence = Text | Annotated[list[Annotated[str, Field(max_length=LONGEST_WORD)]], Field(max_length=2000)]
+
+
+class Asked(BaseModel):
+    """A request: unknown keys and other types are refused."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, allow_inf_nan=False, use_attribute_docstrings=True
+    )
+
+
+class HowToExplain(Asked):
+    """How decisions are to be explained."""
+
+    target: str | None = None
+    """Label to explain; by default the one decided on."""
+    contrast: str | None = None
+    """Label to contrast it with; by default the mean of all."""
+    method: Literal["dla", "path", "leave_one_out"] = "dla"
+    top: int | None = Field(default=None, ge=1, le=HIGHEST_TOP)
+    """List so many words, the strongest first; `rest` sums the others."""
+    effects: bool = True
+    """Whether to compute the exact effect of removing each word."""
+    places: bool = True
+    """Whether to say where in the text each word is."""
+    causes: bool = False
+    """Whether to measure which word causes each shift by context. Reads the text once per word: slow."""
+    abstain: float | None = Field(default=None, gt=0, lt=1)
+    """An accuracy such as 0.95: where it is not reached on validation texts, there is no decision."""
+    all_tokens: bool = False
+    """Whether to name word pieces and symbols one by one."""
+    merge_inflections: bool = False
+    """Whether the forms of a word (film, films) are one."""
+
+
+class OfModel(Asked):
+    """A request to one of the models."""
+
+    model: str | None = None
+    """Its name; may be left out where the service has one model."""
+
+
+class ExplainRequest(OfModel, HowToExplain):
+    """Why do these texts get their labels?"""
+
+    texts: Texts
+
+
+Weights = dict[Word, Annotated[dict[str, float], Field(min_length=1)]]
+
+
+class WhatIfRequest(OfModel, HowToExplain):
+    """What would these texts get, were some words suppressed or weighted otherwise?"""
+
+    texts: Texts
+    suppress: Annotated[list[Word], AfterValidator(_few_words)] = []
+    """Words to suppress, each with its case variants and its plural or singular."""
+    set: Annotated[Weights, AfterValidator(_few_words)] = {}
+    """Class-centred weights by word and label, of models whose words are literal. Labels that are left out share the
+    opposite change."""
+
+
+class FlipRequest(OfModel):
+    """Which are the fewest words that this decision hangs on?"""
+
+    text: Text
+    to: str | None = None
+    """The label to change to; by default any other."""
+    seconds: Annotated[float, Field(gt=0), AfterValidator(_brief)] = 1.0
+    """Time for each of the two searches."""
+    all_tokens: bool = False
+    merge_inflections: bool = False
+
+
+class TagRequest(OfModel):
+    """What are these words names of?"""
+
+    texts: Annotated[list[Sentence], Field(min_length=1), AfterValidator(_few)]
+    """Texts, or lists of words."""
+
+
+class LexiconQuery(BaseModel):
+    """A page of the table of words."""
+
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+
+    model: str | None = None
+    """Name of the model; may be left out where the service has one."""
+    label: str | None = None
+    """Sort by the weight for this label; by default by the largest |weight|."""
+    search: str = Field(default="", max_length=LONGEST_WORD)
+    """Only words that contain this."""
+    offset: int = Field(default=0, ge=0, le=2**31)
+    top: int = Field(default=100, ge=1, le=HIGHEST_TOP)
+
+
+class PredictParameters(Asked):
+    """How decisions are to be made."""
+
+    abstain: float | None = Field(default=None, gt=0, lt=1)
+
+
+class KServePredict(Asked):
+    """KServe's form of a request for predictions."""
+
+    instances: Texts
+    parameters: PredictParameters = PredictParameters()
+
+
+class KServeExplain(Asked):
+    """KServe's form of a request for explanations."""
+
+    instances: Texts
+    parameters: HowToExplain = HowToExplain()
+
+
+@dataclass(frozen=True, kw_only=True)
+class WrittenExplanation(Explanation):
+    """An explanation as `Explanation.to_json` writes it, and `Explanation.from_json` reads it back."""
+
+    format: Literal[3] = FORMAT
+
+
+class Said(BaseModel):
+    """Part of an answer."""
+
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+
+
+class ModelRef(Said):
+    """The model that answered."""
+
+    name: StrictStr
+    sha256: StrictStr
+    """Of the saved model: its settings, labels, weights and tokenizer."""
+
+
+class Answer(Said):
+    """What every answer of a model holds."""
+
+    model: ModelRef
+    format: int
+    """Version of the JSON of explanations."""
+    request_id: StrictStr
+
+
+class Rest(Said):
+    """Words that `top` left out."""
+
+    count: int
+    contribution: StrictFloat
+
+
+class ExplainAnswer(Answer):
+    """Explanations in the order of the texts."""
+
+    explanations: list[WrittenExplanation]
+    rest: list[Rest]
+
+
+class SuppressedWord(Said):
+    """A suppressed word with the names of its dimensions."""
+
+    word: str
+    dimensions: list[str]
+
+
+class ChangedWord(Said):
+    """A word whose weights were set, class-centred, by label."""
+
+    word: str
+    before: dict[str, float]
+    after: dict[str, float]
+
+
+class WhatIfAnswer(Answer):
+    """Explanations before and after, for the same label."""
+
+    before: list[WrittenExplanation]
+    after: list[WrittenExplanation]
+    rest_before: list[Rest]
+    rest_after: list[Rest]
+    suppressed: list[SuppressedWord]
+    changed: list[ChangedWord]
+
+
+class FoundSet(Said):
+    """A set of words, and what is proved about its size."""
+
+    words: list[str] | None
+    label: str | None
+    at_least: int
+    is_minimal: bool
+    is_impossible: bool
+    pieces: int
+
+
+class FoundReasons(Said):
+    """The fewest words that a decision hangs on, and the fewest that are enough for it."""
+
+    text: str
+    label: str
+    probability: float
+    num_words: int
+    tokens_cut: int
+    to: str | None
+    flip: FoundSet
+    enough: FoundSet
+    all_tokens: bool
+
+
+class FlipAnswer(Answer):
+    """The fewest words, with proof."""
+
+    reasons: FoundReasons
+
+
+class NamedEntity(Said):
+    """A name: `start` and `end` count words, `characters` characters."""
+
+    type: str
+    start: int
+    end: int
+    text: str
+    characters: tuple[int, int]
+
+
+class Tagged(Said):
+    """A text with the tags of its words (IOB2)."""
+
+    text: str
+    words: list[str]
+    tags: list[str]
+    entities: list[NamedEntity]
+
+
+class TagAnswer(Answer):
+    """Tagged texts in their order."""
+
+    sentences: list[Tagged]
+
+
+class LexiconWord(Said):
+    """A word with its class-centred weights, in the order of the labels."""
+
+    word: str
+    weights: list[float] | None
+    texts: int | None
+    """Training texts with it, if known."""
+    suppressed: bool
+
+
+class LexiconAnswer(Answer):
+    """A page of the table."""
+
+    labels: list[str]
+    total: int
+    """Words that match, on all pages."""
+    words: list[LexiconWord]
+
+
+class Prediction(Said):
+    """The label of a text."""
+
+    label: str
+    probability: float
+    """Of the most probable label."""
+    probabilities: dict[str, float]
+    abstained: str | None
+    """Why there is no decision, in a sentence."""
+
+
+class PredictAnswer(Answer):
+    """Predictions in the order of the instances."""
+
+    predictions: list[Prediction]
+
+
+class CorpusState(Said):
+    """The texts given with `--data`."""
+
+    name: str
+    state: Literal["waiting", "making", "ready", "failed"]
+    done: float
+    """Share that is read."""
+    texts: int | None = None
+    labelled: bool | None = None
+    detail: str | None = None
+    """Why it failed."""
+
+
+class ModelDescription(Said):
+    """A model of the service."""
+
+    name: str
+    sha256: str
+    format: int
+    ready: bool
+    tasks: list[str]
+    labels: list[str]
+    tags: list[str]
+    max_length: int
+    """In tokens."""
+    words_are_literal: bool
+    """Whether the model is a table of words: the lexicon and `set` need one."""
+    has_context: bool
+    is_calibrated: bool
+    temperature: float
+    bias: dict[str, float] | None
+    """Class-centred; null unless words are literal."""
+    suppressed: list[str]
+    """Words that the lexicon saved with the model forbids."""
+    corpus: CorpusState | None
+
+
+class DescribedModel(ModelDescription):
+    """One model."""
+
+    request_id: str
+
+
+class StatedLimits(Said):
+    """What a request may hold."""
+
+    body_bytes: int
+    texts: int
+    characters: int
+    words: int
+    seconds: float
+    flip_seconds: float
+
+
+class ModelsAnswer(Said):
+    """The models of the service."""
+
+    models: list[ModelDescription]
+    limits: StatedLimits
+    version: str
+    request_id: str
+
+
+class Health(Said):
+    """The process lives."""
+
+    status: Literal["ok"]
+
+
+class Ready(Said):
+    """Questions are answered."""
+
+    ready: Literal[True]
+
+
+class ProblemDocument(Said):
+    """An error (RFC 9457)."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    """A sentence that says what is wrong, and what to do."""
+    request_id: str
+
+
+def parsed(schema: type[Asked], body: bytes, limits: Limits) -> Any:
+    """A request from its body; what is not as the schema has it is refused with its place."""
+    try:
+        return schema.model_validate_json(body, context=limits)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        if first["type"] == "json_invalid":
+            raise Problem(400, f"The body is not JSON: {first['msg'].removeprefix('Invalid JSON: ')}.") from error
+        raise Problem(422, _sentence(schema, first)) from error
+
+
+def parsed_query(query: dict[str, str]) -> LexiconQuery:
+    """The same for the words of an address."""
+    try:
+        return LexiconQuery.model_validate(query)
+    except ValidationError as error:
+        raise Problem(422, _sentence(LexiconQuery, error.errors(include_url=False)[0])) from error
+
+
+def _sentence(schema: type[BaseModel], first: Any) -> str:
+    place = ".".join(str(part) for part in first["loc"]) or "the body"
+    if first["type"] == "extra_forbidden":
+        fields = schema.model_fields
+        inner = fields[first["loc"][0]].annotation if len(first["loc"]) > 1 and first["loc"][0] in fields else schema
+        known = inner.model_fields if isinstance(inner, type) and issubclass(inner, BaseModel) else fields
+        return f"{place} is unknown{did_you_mean(str(first['loc'][-1]), known)} Known keys: {', '.join(known)}."
+    return f"{place}: {first['msg'].removeprefix('Value error, ')}."
