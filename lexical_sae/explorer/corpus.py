@@ -12,11 +12,12 @@ from typing import Any, Protocol, runtime_checkable
 
 import torch
 
+from lexical_sae.data.examples import TextSplit
 from lexical_sae.data.sampling import sample_rows
 from lexical_sae.explorer.forms import forms_among
 from lexical_sae.explorer.occurrences import TextWords, read_occurrences
 from lexical_sae.explorer.opaque import opaque_payload
-from lexical_sae.explorer.packing import packed_counts, packed_floats
+from lexical_sae.explorer.packing import Packed, packed_counts, packed_floats
 from lexical_sae.inference.labels import labels_of
 from lexical_sae.intervene.word_table import is_word
 from lexical_sae.intervene.words import suppressed_mask
@@ -28,6 +29,8 @@ FORMAT = 1
 MOST_TEXTS = 20_000
 MOST_OPAQUE_TEXTS = 500
 """Of models without a table, whose texts take far more room."""
+MEMBER = 0.5
+"""How much of an identity makes a text a member of its group."""
 MOST_CELLS = 1_000_000
 """Weights of words that no text has: together with those of the texts, words times classes."""
 
@@ -49,7 +52,7 @@ def corpus_payload(
 
     Args:
         model: A classifier.
-        corpus: The texts; `labels` are places in the model's labels, or None.
+        corpus: The texts; `labels` are places in the model's labels, or None. Identities of a split become groups.
         on_step: Gets progress.
         whole_table: Whether words that no text has are listed too, the strongest first, as far as there is room.
         most: Texts to take; beyond it they are drawn at random, and `left_out` counts the others.
@@ -70,7 +73,17 @@ def corpus_payload(
         "left_out": len(corpus.texts) - len(rows),
         **own,
         "label": labels,
+        "groups": _groups(corpus, rows),
     }
+
+
+def _groups(corpus: Texts, rows: Sequence[int]) -> dict[str, Packed]:
+    """Per identity the taken texts that mention it: members have one half or more, as in a bias audit."""
+    identities = corpus.identities if isinstance(corpus, TextSplit) else None
+    members = {
+        name: [i for i, row in enumerate(rows) if column[row] >= MEMBER] for name, column in (identities or {}).items()
+    }
+    return {name: packed_counts(places) for name, places in members.items() if places}
 
 
 def _of_table(model: LexicalSAE, texts: Sequence[str], on_step: OnStep, *, whole_table: bool) -> dict[str, Any]:

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from lexical_sae.explorer.corpus import corpus_payload
+from lexical_sae.data.examples import TextSplit
+from lexical_sae.explorer.corpus import Texts, corpus_payload
 from lexical_sae.explorer.page import page_html
 from lexical_sae.inference.labels import labels_of
 from lexical_sae.models.lexical_sae import LexicalSAE
 from lexical_sae.runs.folder import EXPLORER
 from lexical_sae.runs.report_parts import ReportParts
 from lexical_sae.runs.run import Run
-from lexical_sae.runs.texts import Corpus
 from lexical_sae.utils.errors import SettingsError
 from lexical_sae.utils.files import require_writable_target, write_text
 from lexical_sae.utils.progress import OnStep, silent
@@ -25,7 +25,7 @@ def write_explorer(
     run: Run,
     out: Path | None = None,
     against: Run | None = None,
-    corpus: Corpus | None = None,
+    corpus: Texts | None = None,
     *,
     texts: int = PAGE_TEXTS,
     on_step: OnStep = silent,
@@ -44,18 +44,18 @@ def write_explorer(
     require_writable_target(place)
     if run.is_tagger:
         raise SettingsError(f"{run.folder} holds a tagger; the explorer shows decisions on texts, so use `report`")
-    shown = corpus or own_texts(run)
+    shown = own_texts(run) if corpus is None else corpus
     models = [explored(one, shown, texts, on_step) for one in (run, *([against] if against else []))]
     return write_text(place, page_html(run.folder.resolve().name, models))
 
 
-def own_texts(run: Run) -> Corpus:
-    """The test texts of a run."""
+def own_texts(run: Run) -> TextSplit:
+    """The test texts of a run, with the identities that they mention where those are known."""
     _, dataset = run.first.model_and_data()
-    return Corpus(dataset.test.texts, list(dataset.test.labels))
+    return dataset.test
 
 
-def explored(run: Run, corpus: Corpus, texts: int, on_step: OnStep = silent) -> dict[str, Any]:
+def explored(run: Run, corpus: Texts, texts: int, on_step: OnStep = silent) -> dict[str, Any]:
     """A run's model with some texts, as the page shows it."""
     model = run.first.model
     return {**about(run), "codes": corpus_payload(model, _checked(model, corpus), on_step, most=texts)}
@@ -81,7 +81,7 @@ def _address(folder: Path) -> str:
     return folder.name if folder.is_absolute() else folder.as_posix()
 
 
-def _checked(model: LexicalSAE, corpus: Corpus) -> Corpus:
+def _checked(model: LexicalSAE, corpus: Texts) -> Texts:
     """The texts, refused where their labels are not the model's."""
     labels: Sequence[int] = corpus.labels or ()
     if labels and max(labels) >= len(labels_of(model)):

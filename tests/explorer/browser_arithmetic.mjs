@@ -6,7 +6,7 @@ const { folder, payload, edits } = JSON.parse(readFileSync(0, "utf-8"));
 const load = (name) => import(pathToFileURL(`${folder}/${name}`));
 const { TableCodes } = await load("table.js");
 const { OpaqueCodes } = await load("opaque.js");
-const { probabilities, smallestFlip, summary, changedTexts } = await load("figures.js");
+const { probabilities, smallestFlip, summary, changedTexts, groupAccuracies } = await load("figures.js");
 const { tableOf } = await load("edits.js");
 
 const codes = new (payload.kind === "table" ? TableCodes : OpaqueCodes)(payload);
@@ -22,6 +22,6 @@ const made = edits.map((edit) => {
       flip: flip && { words: flip.words.map((entry) => entry.name), label: flip.label },
     };
   });
-  return { texts, summary: summary(codes), changed: changedTexts(codes), table: tableOf(edit, codes.labels, (word) => codes.written(word)) };
+  return { texts, summary: summary(codes), groups: groupAccuracies(codes), changed: changedTexts(codes), table: tableOf(edit, codes.labels, (word) => codes.written(word)) };
 });
 process.stdout.write(JSON.stringify(made));

@@ -5,6 +5,7 @@ import json
 import pytest
 import torch
 
+from lexical_sae.data.examples import TextSplit
 from lexical_sae.data.formats import read_table
 from lexical_sae.explorer.corpus import corpus_payload
 from lexical_sae.explorer.forms import forms_among
@@ -131,6 +132,16 @@ def test_the_payload_is_strict_json_with_the_whole_table_or_the_texts_words_alon
 def test_more_texts_than_there_is_room_for_are_counted(model):
     made = corpus_payload(model, Corpus(ALL, GOLD), most=2)
     assert (len(made["texts"]["text"]), len(made["label"]), made["left_out"]) == (2, 2, len(ALL) - 2)
+
+
+def test_groups_of_texts_are_told_with_their_accuracy_before_and_after(model):
+    nan = float("nan")
+    identities = {"a": (1.0, 0.5, 0.4, nan, 0.0, 0.9, nan), "nobody": (0.0,) * 7}
+    payload = corpus_payload(model, TextSplit(tuple(ALL), tuple(GOLD), identities))
+    assert {name: unpacked(rows).tolist() for name, rows in payload["groups"].items()} == {"a": [0, 1, 5]}
+    for shown, edited in zip(in_browser(payload, *EDITS[:2]), (model, SuppressedModel(model, ["film"])), strict=True):
+        members, gold = [ALL[i] for i in (0, 1, 5)], [GOLD[i] for i in (0, 1, 5)]
+        assert shown["groups"] == [{"name": "a", "texts": 3, "accuracy": pytest.approx(score(edited, members, gold))}]
 
 
 def test_a_model_that_is_no_table_shows_contributions_and_decides_nothing_anew():

@@ -2,13 +2,14 @@
 
 import { countOf, tableOf } from "./edits.js";
 import { counted, h, percent, save } from "./dom.js";
-import { changedTexts, summary } from "./figures.js";
+import { changedTexts, groupAccuracies, summary } from "./figures.js";
 
 /** @typedef {import("./figures.js").Codes} Codes */
 /** @typedef {import("./store.js").App} App */
 
 const LISTED = 100;
 const MOST_CLASSES = 12;
+const FEW = 10;
 
 /**
  * Accuracy, classes and labels before and after, with the list of texts that change.
@@ -27,6 +28,7 @@ export function effect(app, codes) {
       " ", h("strong", null, counted(changed.length, "label")), ` of ${codes.count.toLocaleString("en")} ${changed.length === 1 ? "changes" : "change"}.`),
     h("p", { class: "quiet" }, `All ${counted(codes.count, "text")} decided again in ${Math.max(1, Math.round(app.milliseconds))} ms, in this page: the table is the model.`),
     classTable(codes, before, now),
+    groupTable(codes),
     h("details", { class: "fold" }, h("summary", null, `Labels that change (${changed.length})`), changedList(codes, changed)),
     keeping(app, codes));
 }
@@ -45,6 +47,23 @@ function classTable(codes, before, now) {
   return h("table", { class: "figures" },
     h("thead", null, h("tr", null, h("th", { scope: "col" }, "class"), h("th", { scope: "col", class: "number" }, "recall"), h("th", { scope: "col", class: "number" }, "precision"))),
     h("tbody", null, shown.map((c) => h("tr", null, h("th", { scope: "row", dir: "auto" }, codes.labels[c]), pair(before.classes[c]?.recall, now.classes[c]?.recall), pair(before.classes[c]?.precision, now.classes[c]?.precision)))));
+}
+
+/**
+ * Accuracy of the groups that texts mention, before and after; nothing where the data knows none.
+ * @param {Codes} codes
+ */
+export function groupTable(codes) {
+  if (!codes.groups.length || !codes.truth) return null;
+  const [before, now] = [groupAccuracies(codes, codes.original), groupAccuracies(codes)];
+  return h("table", { class: "figures", "data-groups": "" },
+    h("thead", null, h("tr", null, h("th", { scope: "col" }, "group"), h("th", { scope: "col", class: "number" }, "accuracy"), h("th", { scope: "col", class: "number" }, "texts"))),
+    h("tbody", null, now.map(({ name, texts, accuracy }, i) => {
+      const was = before[i]?.accuracy;
+      return h("tr", null, h("th", { scope: "row", dir: "auto" }, name),
+        h("td", { class: "number" }, percent(was, 1), was === accuracy ? "" : [" → ", h("strong", null, percent(accuracy, 1))]),
+        h("td", { class: "number quiet" }, texts, texts < FEW ? " (few)" : ""));
+    })));
 }
 
 /**

@@ -62,6 +62,20 @@ export function summary(codes, decisions = codes.decisions) {
 }
 
 /**
+ * Accuracy within each group of texts that mention an identity.
+ * @param {Codes} codes
+ * @param {Decisions} [decisions]
+ * @returns {{name: string, texts: number, accuracy: number | null}[]}
+ */
+export function groupAccuracies(codes, decisions = codes.decisions) {
+  return codes.groups.map(({ name, rows }) => {
+    let right = 0;
+    for (let i = 0; i < rows.length; i++) right += codes.truth?.[Number(rows[i])] === decisions.predicted[Number(rows[i])] ? 1 : 0;
+    return { name, texts: rows.length, accuracy: codes.truth && rows.length ? right / rows.length : null };
+  });
+}
+
+/**
  * Texts that get another label by the edit in force.
  * @param {Codes} codes
  * @returns {number[]}

@@ -2,6 +2,7 @@
 
 import { counted, fill, h, percent } from "./dom.js";
 import { argmax, probabilities } from "./figures.js";
+import { groupTable } from "./effect.js";
 import { View, figuresTable } from "./parts.js";
 import { shiftOf } from "./text.js";
 
@@ -14,6 +15,7 @@ export class Health extends View {
     const { codes, model } = this.app;
     fill(this, h("h1", null, "Health"),
       codes && codes.truth && h("section", { "aria-labelledby": "calibration" }, h("h2", { id: "calibration" }, "Is it as sure as it should be?"), calibration(codes)),
+      codes && codes.groups.length > 0 && h("section", { "aria-labelledby": "groups" }, h("h2", { id: "groups" }, "Is it as good for every group?"), h("p", { class: "quiet" }, "Texts that mention a group; → after the edit."), groupTable(codes)),
       codes && h("section", { "aria-labelledby": "unexplained" }, h("h2", { id: "unexplained" }, "What is exact, and what is not explained"), unexplained(codes)),
       model.measures.length > 0 && h("section", { "aria-labelledby": "measures" }, h("h2", { id: "measures" }, "Measured by the run"), model.measures.map(({ heading, rows }, i) => h("details", { class: "fold", open: i === 0 }, h("summary", null, heading), figuresTable(heading, rows)))),
       !model.measures.length && h("p", { class: "quiet" }, "The run's own measures (names, leakage, faithfulness) are in its report."));

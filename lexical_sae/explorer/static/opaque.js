@@ -24,6 +24,8 @@ export class OpaqueCodes {
     this.texts = data.texts.text;
     /** @type {number[] | null} */
     this.truth = data.label;
+    /** Texts that mention an identity, by its name. */
+    this.groups = Object.entries(data.groups ?? {}).map(([name, rows]) => ({ name, rows: unpacked(/** @type {any} */ (rows)) }));
     this.tokensCut = unpacked(data.texts.tokens_cut);
     this.word = unpacked(data.texts.word);
     this.start = unpacked(data.texts.start);

@@ -58,6 +58,8 @@ export class TableCodes {
     this.texts = data.texts.text;
     /** @type {number[] | null} */
     this.truth = data.label;
+    /** Texts that mention an identity, by its name. */
+    this.groups = Object.entries(data.groups ?? {}).map(([name, rows]) => ({ name, rows: unpacked(/** @type {any} */ (rows)) }));
     /** @type {number[]} */
     this.bias = data.bias;
     this.context = data.context;
