@@ -86,7 +86,8 @@ class Criterion(nn.Module):
             loss = loss + self.auxiliary(encoded.states, logits, encoded.labels, smoothing, weights)
         if self.independence is not None:
             assert encoded.tokens is not None, "literal words are read in documents"
-            loss = loss + self.independence(model, encoded.tokens)
+            assert encoded.is_made is not None, "documents say which of them were made by rule"
+            loss = loss + self.independence(model, encoded.tokens, encoded.is_made)
         active, words = active_count(encoded.sparse_vector != 0), active_count(encoded.gate.gate_mask > 0.5)
         return loss, PieceLoss(share, ce.item(), active.item(), words.item(), terms)
 

@@ -59,7 +59,7 @@ class FoldedDocuments(Documents):
 
     def encode(self, model: LexicalSAE, rows: Sequence[int], *, live_only: bool = False) -> Encoded:
         (fold,) = {int(self.folds[row]) for row in rows}
-        of_fold = Documents(self.texts, self.labels, self.heads[fold], weights=self.weights)
+        of_fold = Documents(self.texts, self.labels, self.heads[fold], self.num_made, self.weights)
         return of_fold.encode(model, rows, live_only=live_only)
 
 

@@ -1,8 +1,9 @@
 """Words that do not depend on one another: masking a word with weight should leave the other words as they are.
 
 Context may reverse a word because of "not", which carries little weight itself. It may not weaken *great* because
-*boring* stands elsewhere in the text: that would count *boring* twice, under another word's name. So one word of a
-text, sampled by its contribution, is masked, and whatever materially changes at the other words is a loss.
+*boring* stands elsewhere in the text: that would count *boring* twice, under another word's name. So the word of a
+text that carries most is masked, and whatever materially changes at the other words is a loss. Not in sentences that
+were made to teach context, and no lesser word is masked: either would ask that "not" change nothing.
 """
 
 import torch
@@ -22,7 +23,7 @@ class Independence:
     """How much the contributions of the other words change, in logits per text, when one word is masked."""
 
     class Config(PartConfig):
-        weight: PositiveFloat = 2.0
+        weight: PositiveFloat = 1.5
         """How much a change of one logit counts."""
         share: float = Field(default=0.125, gt=0, le=1)
         """Share of the texts of a step in which a word is masked; each costs one more pass of the encoder."""
@@ -33,10 +34,13 @@ class Independence:
     def __init__(self, config: Config) -> None:
         self.config = config
 
-    def __call__(self, model: LexicalSAE, tokens: ReadTokens) -> Scalar:
-        """What is added to the loss of a step; texts are sampled at random."""
-        count = max(1, round(self.config.share * len(tokens.input_ids)))
-        some = torch.randperm(len(tokens.input_ids))[:count].to(tokens.input_ids.device)
+    def __call__(self, model: LexicalSAE, tokens: ReadTokens, is_made: Bool[Tensor, " B"]) -> Scalar:
+        """What is added to the loss of a step; texts are sampled at random from those that were not made by rule."""
+        given = (~is_made).nonzero().flatten()
+        count = min(len(given), max(1, round(self.config.share * len(is_made))))
+        if not count:
+            return tokens.states.new_zeros(())
+        some = given[torch.randperm(len(given))[:count].to(given.device)]
         return self.config.weight * change_of_others(model, *(part[some] for part in tokens))
 
 
@@ -47,7 +51,7 @@ def change_of_others(
     assert model.context is not None
     before = read_words(model, input_ids, mask, states)
     sizes = model.context.size[before.words]
-    masked_word = _sampled_words(before, before.activations.detach().abs() * sizes, len(input_ids))
+    masked_word = _top_words(before, before.activations.detach().abs() * sizes, len(input_ids))
     mask_token = int(model.tokenizer.mask_token_id)  # pyright: ignore[reportArgumentType]
     hidden = input_ids.masked_fill(_tokens_of(model, input_ids, masked_word), mask_token)
     # The words are those of the text as it is; only the states come from the masked one.
@@ -57,14 +61,10 @@ def change_of_others(
     return changes.sum() / len(input_ids)
 
 
-def _sampled_words(read: WordsRead, weights: Float[Tensor, " N"], texts: int) -> Int[Tensor, " B"]:
-    """One word of each text, with a probability proportional to its weight; NOBODY where none has any."""
-    # The largest of log-weights with Gumbel noise is a sample in proportion to the weights.
-    uniform = torch.rand(len(weights), device=weights.device, dtype=weights.dtype).clamp(min=1e-9)
-    scores = weights.clamp(min=1e-30).log() - (-uniform.log()).log()
-    scores = scores.masked_fill(weights == 0, -torch.inf)
-    best = scores.new_full((texts,), -torch.inf).scatter_reduce(0, read.rows, scores, "amax")
-    is_best = (scores == best[read.rows]) & scores.isfinite()
+def _top_words(read: WordsRead, weights: Float[Tensor, " N"], texts: int) -> Int[Tensor, " B"]:
+    """The word of each text with the greatest weight; NO_WORD where none has any."""
+    best = weights.new_zeros(texts).scatter_reduce(0, read.rows, weights, "amax")
+    is_best = (weights == best[read.rows]) & (weights > 0)
     chosen = torch.full((texts,), NO_WORD, device=weights.device)
     return chosen.index_put((read.rows[is_best],), read.words[is_best])
 

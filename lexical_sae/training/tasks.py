@@ -59,6 +59,8 @@ class Encoded:
     """Dimensions that a token of the batch may open; None without a neighbourhood."""
     tokens: ReadTokens | None = None
     """The tokens of documents; None for positions."""
+    is_made: Bool[Tensor, " N"] | None = None
+    """Which documents were made by rule (`Documents.num_made`); None for positions."""
 
     def sample(self, most: int) -> "Encoded":
         """At most `most` of the samples, at random."""
@@ -163,7 +165,9 @@ class Documents(OfOneHead):
         mean_state = (states * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
         encoded = _encoded(model, document, model.own_words(input_ids), labels, mean_state, self.head)
         weights = None if self.weights is None else self.weights[batch.rows].to(device)
-        return replace(encoded, tokens=ReadTokens(input_ids, mask.bool(), states), weights=weights)
+        is_made = (torch.as_tensor(batch.rows) >= len(self.texts) - self.num_made).to(device)
+        tokens = ReadTokens(input_ids, mask.bool(), states)
+        return replace(encoded, tokens=tokens, is_made=is_made, weights=weights)
 
 
 @dataclass(frozen=True)

@@ -146,6 +146,14 @@ def test_the_saved_table_is_what_the_edit_command_reads(page):
     assert re.fullmatch(r"church,-?[\d.]+,-?[\d.]+,-?[\d.]+,,true", lines[1])
 
 
+def test_figures_of_other_texts_stand_beside_those_of_the_run_and_replace_none(page, model):
+    visit(page, "#/overview")
+    right = sum(LABELS[gold] == label for gold, label in zip(GOLD, predict(model, ALL), strict=True))
+    names = page.locator(".tiles .name").all_inner_texts()
+    assert names == ["accuracy here", "accuracy", "context-free accuracy"]
+    assert page.locator(".tiles b").all_inner_texts()[:2] == [f"{right / len(ALL):.1%}", "50.0%"]
+
+
 def test_a_cell_of_the_confusion_matrix_opens_its_texts_and_the_words_responsible(page, model):
     visit(page, "#/corpus")
     decided = predict(model, ALL)

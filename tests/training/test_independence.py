@@ -40,7 +40,7 @@ def mean_change(model):
 def masking(monkeypatch, model, *words):
     """Leave nothing to chance: these words are masked."""
     chosen = torch.tensor([NO_WORD if word is None else dimension(model, word) for word in words])
-    monkeypatch.setattr(independence, "_sampled_words", lambda *_: chosen)
+    monkeypatch.setattr(independence, "_top_words", lambda *_: chosen)
 
 
 def slow_change(model, text, word):
@@ -104,26 +104,42 @@ def test_descending_it_makes_words_independent():
     assert mean_change(model) < 0.5 * before
 
 
-def test_words_are_sampled_by_what_they_contribute():
+def test_the_word_that_carries_most_is_masked():
     model = literal_model()
-    ids, mask = batch_of(model, TEXTS[0])
+    ids, mask = batch_of(model, TEXTS[0], TEXTS[3])
     found = read_words(model, ids, mask.bool(), None)
     weights = torch.zeros(len(found.words))
     weights[1], weights[2] = 1.0, 3.0
-    torch.manual_seed(0)
-    chosen = Counter(int(independence._sampled_words(found, weights, 1)) for _ in range(400))
-    assert set(chosen) == {int(found.words[1]), int(found.words[2])}
-    assert 0.65 < chosen[int(found.words[2])] / 400 < 0.85
+    assert found.rows[:3].eq(0).all()
+    assert independence._top_words(found, weights, 2).tolist() == [int(found.words[2]), NO_WORD]
 
 
-def test_texts_are_sampled_and_the_weight_counts(monkeypatch):
-    model = literal_model()
+def noted(monkeypatch):
+    """The token ids that are masked in, step by step."""
     seen = []
 
     def note(_, ids, *__):
-        seen.append(len(ids))
+        seen.append(ids)
         return torch.tensor(1.0)
 
     monkeypatch.setattr(independence, "change_of_others", note)
-    assert float(Independence.Config(weight=2.5, share=0.4).build()(model, read(model, *TEXTS))) == 2.5
-    assert seen == [2]
+    return seen
+
+
+def test_texts_are_sampled_and_the_weight_counts(monkeypatch):
+    model, seen = literal_model(), noted(monkeypatch)
+    is_made = torch.zeros(len(TEXTS), dtype=torch.bool)
+    assert float(Independence.Config(weight=2.5, share=0.4).build()(model, read(model, *TEXTS), is_made)) == 2.5
+    assert [len(ids) for ids in seen] == [2]
+
+
+def test_sentences_that_teach_context_are_left_alone(monkeypatch):
+    model, seen = literal_model(), noted(monkeypatch)
+    tokens = read(model, *TEXTS)
+    is_made = torch.ones(len(TEXTS), dtype=torch.bool)
+    asked = Independence.Config(share=1.0).build()
+    assert float(asked(model, tokens, is_made)) == 0
+    assert not seen
+    is_made[3] = False
+    assert float(asked(model, tokens, is_made)) > 0
+    assert [ids.tolist() for ids in seen] == [tokens.input_ids[3:4].tolist()]

@@ -70,6 +70,10 @@ def test_weights_go_with_their_texts_through_splits_and_folds():
     (rows, *_) = folded.alike(range(8))
     encoded = folded.encode(model, rows)
     assert sorted(encoded.weights.tolist()) == sorted(map(float, rows))
+    # And so does the note of which were made by rule.
+    assert [
+        row for row, is_made in zip(encoded.weights.tolist(), encoded.is_made.tolist(), strict=True) if is_made
+    ] == [row for row in encoded.weights.tolist() if row >= 6]
 
 
 def test_data_with_other_weights_is_other_data():

@@ -204,9 +204,12 @@ def _hide(model: LexicalSAE, batch: Batch, rows: Sequence[int], seed: int) -> Bo
     return may_hide & (torch.from_numpy(drawn).to(may_hide.device) < MASKED_SHARE)
 
 
-def _measure(of: Subject) -> DownstreamLoss:
+def _measure(of: Subject) -> DownstreamLoss | None:
+    if of.model.literal is not None:
+        # The gate of literal words holds back nothing but suppressed ones, and words have no logit to go without it.
+        return None
     _, texts, labels = of.sample.few(of.settings.ungated_texts)
     return compute_downstream_loss(of.model, texts, labels, of.seed, on_step=of.on_step)
 
 
-DOWNSTREAM = sampled("downstream", DownstreamLoss, _measure)
+DOWNSTREAM = sampled("downstream", DownstreamLoss | None, _measure)

@@ -14,8 +14,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from lexical_sae.data.batches import tokenize
 from lexical_sae.evaluation.bootstrap import BootstrapMeans
-from lexical_sae.evaluation.collect import opened_to_corpus, read_corpus
+from lexical_sae.evaluation.collect import read_corpus
 from lexical_sae.evaluation.intervals import Interval
 from lexical_sae.evaluation.metrics.metric import Subject, sampled
 from lexical_sae.models.lexical_sae import LexicalSAE
@@ -137,11 +138,11 @@ def measure_stability(
     """Compare explanations of the texts with those of their edits."""
     changed = [(row, name, edit(text)) for name, edit in edits.items() for row, text in enumerate(texts)]
     changed = [(row, name, edited) for row, name, edited in changed if edited != texts[row]]
-    told = _explained(model, [*texts, *(edited for _, _, edited in changed)], on_step)
-    originals = told[: len(texts)]
+    answers = _explained(model, [*texts, *(edited for _, _, edited in changed)], on_step)
+    originals = answers[: len(texts)]
     means = BootstrapMeans(seed=seed)
     seen: dict[str, dict[int, Tensor]] = {name: {} for name in edits}
-    for (row, name, _), after in zip(changed, told[len(texts) :], strict=True):
+    for (row, name, _), after in zip(changed, answers[len(texts) :], strict=True):
         if after.tokens != originals[row].tokens:
             seen[name][row] = _likeness(originals[row], after)
     for name, found in seen.items():
@@ -161,16 +162,20 @@ def measure_stability(
 
 
 def _explained(model: LexicalSAE, texts: Sequence[str], on_step: OnStep) -> list[_Answer]:
+    """The explanation of each text; what is the same to the tokenizer, as many edits are, is read once."""
+    tokens = [tuple(ids) for ids in tokenize(model.tokenizer, texts, model.max_length).ids]
     # Edits write words that the texts do not have.
-    model, _ = opened_to_corpus(model, texts)
-    told: dict[int, _Answer] = {}
-    for batch in read_corpus(model, texts, on_step=on_step):
+    model = model.opened_to(tokens)
+    first_with = {ids: row for row, ids in reversed(list(enumerate(tokens)))}
+    distinct = {row: i for i, row in enumerate(sorted(first_with.values()))}
+    answers: dict[int, _Answer] = {}
+    for batch in read_corpus(model, [texts[row] for row in distinct], on_step=on_step):
         code, predicted = batch.state.code, batch.predicted.tolist()
         ids, contributions = code.ids.cpu(), batch.contributions.cpu().double()
         for i, row in enumerate(batch.rows):
             here = code.text(i)
-            told[row] = _Answer(tuple(batch.token_ids[i]), predicted[i], ids[here], contributions[here])
-    return [told[row] for row in range(len(texts))]
+            answers[row] = _Answer(tuple(batch.token_ids[i]), predicted[i], ids[here], contributions[here])
+    return [answers[distinct[first_with[ids]]] for ids in tokens]
 
 
 def _likeness(before: _Answer, after: _Answer) -> Float[Tensor, " M"]:

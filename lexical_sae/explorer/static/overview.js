@@ -47,9 +47,11 @@ export class Overview extends View {
   #tiles(codes, accuracy) {
     const rows = this.app.model.accuracies;
     const own = accuracy === null ? [] : [["accuracy here", percent(accuracy, 1), `on ${counted(codes.count, "text")}${codes.leftOut ? `, drawn from ${codes.count + codes.leftOut}` : ""}`]];
-    const isSame = rows[0]?.[0] === "accuracy" && !codes.leftOut;
+    // Of other texts than the run's own, its figures and those of baselines stay its own.
+    const [name, value, remark] = rows[0] ?? [];
+    const isSame = name === "accuracy" && value === percent(summary(codes, codes.original).accuracy, 1) && Boolean(remark?.includes(`${codes.count} `));
     const shown = [...own.map((row) => (isSame ? ["accuracy", ...row.slice(1)] : row)), ...rows.slice(isSame ? 1 : 0)];
-    return h("ul", { class: "tiles" }, shown.map(([name, value, remark], i) => h("li", { class: i ? "" : "first" }, h("span", { class: "name" }, name), h("b", null, value), h("span", { class: "quiet" }, remark))));
+    return h("ul", { class: "tiles" }, shown.map(([of, figure, about], i) => h("li", { class: i ? "" : "first" }, h("span", { class: "name" }, of), h("b", null, figure), h("span", { class: "quiet" }, about))));
   }
 
   /**

@@ -16,6 +16,7 @@ const PAUSE = 150;
 
 export class Read extends View {
   #box = h("div");
+  #choose = h("div");
   #result = h("div", { class: "result" });
   #about = h("div", { class: "about", "aria-live": "polite" });
   /** @type {string | null} */
@@ -52,7 +53,7 @@ export class Read extends View {
     const { app } = this;
     const shown = app.typed || app.params.has("write") ? this.#written : (this.#source?.codes.texts[this.#source.text] ?? "");
     if (!app.service) {
-      fill(this.#box, this.#chooser(), h("p", { class: "quiet" }, "This page stands alone, and holds the texts that it was made with. To type your own: ", h("code", null, `lexical-sae serve ${app.model.address}`)));
+      fill(this.#box, this.#choose, h("p", { class: "quiet" }, "This page stands alone, and holds the texts that it was made with. To type your own: ", h("code", null, `lexical-sae serve ${app.model.address}`)));
       return;
     }
     const later = debounced(() => void this.#ask(), PAUSE);
@@ -60,7 +61,7 @@ export class Read extends View {
       this.#written = area.value;
       later();
     } });
-    fill(this.#box, h("label", { class: "field wide" }, h("span", null, "Type or paste a text"), area), app.codes && this.#chooser());
+    fill(this.#box, h("label", { class: "field wide" }, h("span", null, "Type or paste a text"), area), this.#choose);
   }
 
   #chooser() {
@@ -102,6 +103,7 @@ export class Read extends View {
   #warnings = h("div");
 
   #drawResult() {
+    fill(this.#choose, this.#chooser());
     const source = this.#source;
     if (!source) {
       fill(this.#result, this.#warnings, h("p", { class: "quiet" }, "Nothing is read yet."));

@@ -38,6 +38,8 @@ def test_context_free_logits_are_the_bias_and_the_rows_of_the_words(shifting):
 def test_a_model_that_shifts_is_told_from_one_that_does_not(shifting):
     moved = evaluate(shifting, SPLIT, SETTINGS)
     still = evaluate(literal_model(shifting=False), SPLIT, SETTINGS)
+    # Literal words have no logit that could go without the gate.
+    assert moved.downstream is None
     assert moved.context.shifts.mean > 0
     assert moved.context.texts_without.mean < 1
     assert (still.context.shifts.mean, still.context.texts_without.mean) == (0, 1)
@@ -48,6 +50,7 @@ def test_a_model_that_shifts_is_told_from_one_that_does_not(shifting):
 
 def test_models_without_defaults_have_no_such_figures():
     found = evaluate(tiny.model(), SPLIT, SETTINGS)
+    assert found.downstream is not None
     assert found.context is None
     assert "context shifts" not in [name for name, *_ in decision_rows(found)]
 

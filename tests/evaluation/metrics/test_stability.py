@@ -1,6 +1,7 @@
 import pytest
 
-from lexical_sae.evaluation.collect import collect
+from lexical_sae.evaluation.collect import collect, read_corpus
+from lexical_sae.evaluation.metrics import stability
 from lexical_sae.evaluation.metrics.stability import (
     HARMLESS_EDITS,
     curl_apostrophes,
@@ -52,6 +53,20 @@ def test_edits_that_the_tokenizer_does_not_see_do_not_count(model):
     assert found.edits == ()
     assert found.all_edits.top_words.count == 0
     assert found.texts == len(TEXTS)
+
+
+def test_edits_that_the_tokenizer_does_not_see_are_not_read_again(model, monkeypatch):
+    seen = []
+
+    def noted(one, texts, **options):
+        seen.append(list(texts))
+        return read_corpus(one, texts, **options)
+
+    monkeypatch.setattr(stability, "read_corpus", noted)
+    edits = {"blanks": widen_blanks, "capital": toggle_capital, "stop": toggle_full_stop}
+    found = measure_stability(model, TEXTS, edits)
+    assert seen == [[*TEXTS, "a good film.", "the acting was terrible", "awful plot and boring acting."]]
+    assert [(edit.edit, edit.texts) for edit in found.edits] == [("stop", 3)]
 
 
 def test_an_edit_that_replaces_the_text_is_as_unlike_as_another_text(model):
