@@ -28,6 +28,7 @@ from transformers.modeling_outputs import BaseModelOutput
 from transformers.utils import logging as transformers_logging
 
 from lexical_sae.models.bundled import DEFAULT_BACKBONE, bundled_head, resolve_source
+from lexical_sae.models.kept_states import KeptStates
 from lexical_sae.utils.errors import SavedFileError
 from lexical_sae.utils.precision import refuse_half_precision
 
@@ -77,6 +78,8 @@ class Backbone(nn.Module):
         self.transform = Transform(mlm)
         self.config: PreTrainedConfig = mlm.config
         self.tokenizer = tokenizer
+        self.kept_states: KeptStates | None = None
+        """While lower layers are frozen: where the states of texts come from."""
         _check_split(self, whole_logits)
 
     @property
@@ -142,10 +145,13 @@ class Backbone(nn.Module):
         if order is not None:
             input_ids, attention_mask = input_ids.gather(1, order), attention_mask.gather(1, order)
             added = None if added is None else added.gather(1, order[..., None].expand_as(added))
-        given = {"input_ids": input_ids}
-        if added is not None:
-            given = {"inputs_embeds": self._input_embedding(input_ids) + added}
-        states = self.encoder(**given, attention_mask=attention_mask.long()).last_hidden_state.to(weight.dtype)
+        if self.kept_states is not None and added is None:
+            states = self.kept_states(input_ids, attention_mask).to(weight.dtype)
+        else:
+            given = {"input_ids": input_ids}
+            if added is not None:
+                given = {"inputs_embeds": self._input_embedding(input_ids) + added}
+            states = self.encoder(**given, attention_mask=attention_mask.long()).last_hidden_state.to(weight.dtype)
         if order is not None:
             back = order.argsort(1)
             states = states.gather(1, back[..., None].expand_as(states))

@@ -32,6 +32,7 @@ from lexical_sae.training.batch_size import MicroBatches, automatic_size
 from lexical_sae.training.calibrate import open_about_each, proposed_words, require_offset
 from lexical_sae.training.criterion import NOTHING, Criterion, PieceLoss
 from lexical_sae.training.folds import FoldedDocuments
+from lexical_sae.training.frozen_layers import freeze_lower, kept_lower_states
 from lexical_sae.training.lr_range import FEWEST, REHEARSED_STEPS, Reading, as_found, lr_range_test, rate_with_words
 from lexical_sae.training.optim import Optimizer, ParameterGroup, at_rate, centralise_gradients
 from lexical_sae.training.processes import current
@@ -127,6 +128,7 @@ class Trainer:
             _freeze_embeddings(model)
         if settings.encoder_dropout is not None:
             _set_dropout(model.backbone.encoder, settings.encoder_dropout)
+        freeze_lower(model, settings.frozen_layers)
         if settings.shared_word_vectors:
             for head in model.distinct_heads(train.heads):
                 learn_together(head, model.dimension_embeddings())
@@ -155,7 +157,10 @@ class Trainer:
 
     def run(self) -> EpochScores:
         """Train to the end, and leave the model with the best weights, in evaluation mode."""
-        with self.processes.sharing(self.model.backbone.encoder):
+        texts = (*self.train.texts.ids, *self.validation.texts.ids)
+        # Processes that share the encoder give it texts to read, no states.
+        kept = self.settings.frozen_layers if self.processes.count == 1 else 0
+        with self.processes.sharing(self.model.backbone.encoder), kept_lower_states(self.model, kept, texts):
             return self._run()
 
     def _run(self) -> EpochScores:

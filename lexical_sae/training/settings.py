@@ -48,6 +48,9 @@ class TrainingConfig(PartConfig):
     A greatest value over noisy positions is not the one without noise: with dropout other words open than in use."""
     freeze_embeddings: bool = True
     """Whether input embedding and decoder stay as they were pretrained; words keep their meaning with them."""
+    frozen_layers: int = Field(default=0, ge=0)
+    """How many of the encoder's layers, the lowest, stay as they were pretrained, with the input embedding. What they
+    compute is kept per text and read again in later passes, so that larger encoders train on a CPU."""
     gradient_centralization: bool = False
     """Whether gradients of matrices, except the head's, lose their mean before each step."""
     label_smoothing: float = Field(default=0.1, ge=0, lt=1)
