@@ -27,6 +27,7 @@ from lexical_sae.runs.folder import EVALUATION, NAMES, RunFolder
 from lexical_sae.runs.in_memory import train_model
 from lexical_sae.runs.inputs import documents, load_data
 from lexical_sae.runs.name_tests import name_run
+from lexical_sae.runs.planning import within_minutes
 from lexical_sae.runs.run import Run
 from lexical_sae.runs.scoring import Scores, score, write_decisions
 from lexical_sae.runs.seeds import Watchers, run_seeds, with_measurements
@@ -197,6 +198,8 @@ def setup_and_train(
     dataset = load_data(config, seed) if dataset is None else dataset
     for note in dataset.notes:
         watchers.on_note(note)
+    # The rows that are learned from are those whose words are counted (`_frequencies`).
+    config, dataset = within_minutes(config, dataset, seed=seed, device=device, folder=folder, watchers=watchers)
     model, fitted = train_model(config, dataset, seed=seed, device=device, watchers=watchers, folder=folder)
     scores = score(model, dataset.test, watchers.on_step)
     seconds = folder.seconds if folder else time.monotonic() - started

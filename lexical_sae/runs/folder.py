@@ -2,6 +2,7 @@
 
 resolved_config.yaml   the settings of the run, every key
 environment.json       versions and seed
+plan.json              what `training.minutes` came to
 history.jsonl          one record per line
 tensorboard/           the same for TensorBoard, with report_to: [tensorboard]
 checkpoint/            see `lexical_sae.training.checkpoint`
@@ -37,6 +38,7 @@ from lexical_sae.utils.lock import FolderLock
 logger = logging.getLogger(__name__)
 
 CONFIG, ENVIRONMENT, HISTORY = "resolved_config.yaml", "environment.json", "history.jsonl"
+PLAN = "plan.json"
 RESULTS, REPORT, MODEL, CHECKPOINT = "results.json", "report.html", "model", "checkpoint"
 EXPLORER = "explorer.html"
 DECISIONS, EVALUATION, NAMES, BASELINES = "decisions.json", "evaluation.json", "names.json", "baselines.json"
@@ -48,7 +50,7 @@ MEASURED = (
 """What is written about a trained model."""
 OTHER_EVALUATIONS = "evaluation-*.json"
 """The same on other texts than a run's own, as `lexical-sae evaluate` names it."""
-WRITTEN = (TENSORBOARD_FOLDER, HISTORY, RESULTS, REPORT, EXPLORER, ENVIRONMENT, CONFIG)
+WRITTEN = (TENSORBOARD_FOLDER, HISTORY, PLAN, RESULTS, REPORT, EXPLORER, ENVIRONMENT, CONFIG)
 """What a run leaves beside its model."""
 MAY_DIFFER = (
     "training.report_to",
@@ -197,7 +199,7 @@ class RunFolder:
 
     def withdraw(self) -> None:
         """Leave the folder as if no run had been tried: for one that failed before it began."""
-        for name in (CONFIG, ENVIRONMENT):
+        for name in (CONFIG, ENVIRONMENT, PLAN):
             (self.path / name).unlink(missing_ok=True)
 
     def drop_checkpoints(self) -> None:

@@ -11,9 +11,11 @@ from lexical_sae.recipes.recipe import Recipe
 from lexical_sae.runs.calibrating import calibrate
 from lexical_sae.runs.folder import RunFolder
 from lexical_sae.runs.inputs import documents, training_documents
+from lexical_sae.runs.planning import within_minutes
 from lexical_sae.runs.seeds import Fitted, Watchers, fit
 from lexical_sae.training.tasks import BothTasks, Task, positions
 from lexical_sae.utils.device import resolve_device, set_seed
+from lexical_sae.utils.errors import SettingsError
 
 
 def train_model(
@@ -28,13 +30,14 @@ def train_model(
     """A classifier with the best weights of its training, calibrated, and how training ended.
 
     Args:
-        settings: Model and training.
+        settings: Model and training; `training.minutes` may have it use fewer rows (`within_minutes`).
         dataset: Training and validation rows; its test rows are not read.
         seed: Of everything random.
         device: auto, cpu, cuda or mps.
         watchers: Get progress, and say when to stop.
         folder: Gets history and checkpoints; training resumes from a checkpoint that it holds.
     """
+    settings, dataset = within_minutes(settings, dataset, seed=seed, device=device, folder=folder, watchers=watchers)
     set_seed(seed)
     labels = {CLASSIFY: dataset.label_names}
     model = LexicalSAE.from_backbone(settings.model, labels, dataset.train.texts).to(resolve_device(device))
@@ -55,6 +58,8 @@ def train_tagger(
     folder: RunFolder | None = None,
 ) -> tuple[LexicalSAE, Fitted]:
     """The same for a tagger, or with `texts` for a model that tags words and classifies texts."""
+    if settings.training.minutes is not None:
+        raise SettingsError("training.minutes is kept for classifiers only; leave it out, or set training.max_epochs")
     set_seed(seed)
     model = _new_tagger(settings, dataset, texts).to(resolve_device(device))
     train, validation = _tasks(model, dataset, texts)

@@ -24,6 +24,9 @@ class TrainingConfig(PartConfig):
     batch_size: int | None = Field(default=32, ge=1)
     """Texts computed at once; halved, with more accumulation, when memory runs out. null means 32, in as large pieces
     as memory allows."""
+    minutes: PositiveFloat | None = None
+    """How long training may take, about, with the recipe `anchored`. Seconds are rehearsed, and passes, layers that
+    learn, and at last rows are chosen to fit (`plan.json`); evaluation comes on top. null takes what is set."""
     short_first: float = Field(default=0.0, ge=0, le=1)
     """How much short texts come before long ones within an epoch: 0 leaves the order to the lot, 1 sorts. For training
     texts that are parts of the texts in use, as phrases are of sentences. Not where length tells of the label."""
