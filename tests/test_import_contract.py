@@ -17,6 +17,7 @@ LAYERS: list[list[str]] = [
     ["config"],
     ["recipes"],
     ["studies"],
+    ["scale"],
     ["explorer"],
     ["intervene"],
     ["training", "evaluation"],
