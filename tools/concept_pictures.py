@@ -38,9 +38,9 @@ def path() -> str:
     canvas = Canvas("From text to label", WIDTH, height, told, LOOK)
     parts = [f'<rect class="paper" width="{WIDTH}" height="{height}"/>', canvas.heading(8)]
     for row, (name, kind, more) in enumerate(BOXES):
-        y = 34 + row * (HEIGHT + GAP)
+        y, number = 34 + row * (HEIGHT + GAP), (EXACT, PARTLY, NOT).index(kind)
         parts += [
-            f'<rect class="kind{(EXACT, PARTLY, NOT).index(kind)}" x="8" y="{y}" width="118" height="{HEIGHT}" rx="6"/>',
+            f'<rect class="kind{number}" x="8" y="{y}" width="118" height="{HEIGHT}" rx="6"/>',
             f'<text class="name" x="67" y="{y + 21}" text-anchor="middle">{xml_text(name)}</text>',
             f'<text x="142" y="{y + 21}"><tspan class="name">{xml_text(kind)}</tspan> · {xml_text(more)}</text>',
         ]

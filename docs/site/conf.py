@@ -1,4 +1,4 @@
-"""How `make site` makes the documentation site from README, docs/ and examples/: offline, with nothing fetched by pages.
+"""How `make site` makes the documentation site from README, docs/ and examples/: offline, and so are its pages.
 
 1. Pages keep the paths that they have in the repository, so that a link holds there and on the site.
 2. README is the first page; `contents.md`, which follows it unseen, is the order of all others.
