@@ -8,7 +8,7 @@ SETTINGS := "OMP_NUM_THREADS=1" "OMP_NUM_THREADS=2" "$(PLAIN_CPU)" "OMP_NUM_THRE
 TRAINS := tests/training tests/circuits tests/models tests/runs tests/commands tests/intervene/concepts
 
 .PHONY: quickstart serve test test-all test-api test-browser test-portable test-plain-cpu golden check lint format bench docs \
-	notebooks identity lock clean help
+	notebooks pictures site identity lock clean help
 
 help: ## Show what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -65,6 +65,13 @@ docs: $(BIN)/.installed ## Write the pages that are made from code
 notebooks: $(BIN)/.installed-dev ## Run the notebooks of examples/ and store what they show
 	$(BIN)/python tools/notebooks.py
 
+pictures: $(BIN)/.installed-dev ## Draw the pictures of docs/concepts.md
+	$(BIN)/python tools/concept_pictures.py
+
+site: $(BIN)/.installed-site ## The documentation as a site, offline: site/index.html
+	$(BIN)/python -m sphinx -q -W --keep-going -j 2 -c docs/site -d build/site . site
+	@echo "site/index.html"
+
 identity: $(BIN)/.installed ## Print the identity error of every combination of parts
 	$(BIN)/python tools/identity_table.py
 
@@ -101,6 +108,11 @@ $(BIN)/.installed-api: requirements-api.txt $(BIN)/.installed-dev
 
 $(BIN)/.installed-browser: requirements-browser.txt $(BIN)/.installed-dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -r requirements-browser.txt
+	@touch $@
+
+$(BIN)/.installed-site: requirements-site.txt $(BIN)/.installed
+	@echo "Installing what the site is made with, once"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -r requirements-site.txt
 	@touch $@
 
 $(BIN)/.installed-bench: requirements-bench.txt $(BIN)/.installed

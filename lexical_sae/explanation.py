@@ -144,7 +144,7 @@ class Pieces:
     count: int
     contribution: float
     magnitude: float
-    """Sum of |contribution|."""
+    """Sum of `|contribution|`."""
     region_changes: int | None
     """How many of their single removals switch hidden units; None where effects were not computed."""
     label_changes: int | None

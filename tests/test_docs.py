@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
+import lexical_sae
 import splade
 from lexical_sae.config.load import full_name
 
 ROOT = Path(__file__).parent.parent
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*.md")])
 
 
 def test_configuration_page_is_what_the_schema_says():
@@ -29,6 +30,18 @@ def test_readme_names_only_make_targets_that_exist():
     named = set(re.findall(r"`make ([a-z-]+)`|^make ([a-z-]+)", (ROOT / "README.md").read_text(), re.M))
     assert {a or b for a, b in named} <= targets
     assert {a or b for a, b in named} >= {"quickstart", "test"}
+
+
+def test_every_page_has_a_place_on_the_site():
+    placed = set((ROOT / "docs" / "site" / "contents.md").read_text().split())
+    pages = {f"/{page.relative_to(ROOT).with_suffix('')}" for page in ROOT.glob("docs/*.md")}
+    assert pages - placed == set(), "list them in docs/site/contents.md"
+
+
+def test_the_reference_has_every_public_name():
+    pages = "\n".join(page.read_text() for page in ROOT.glob("docs/reference/*.rst"))
+    named = set(re.findall(r"^\.\. auto\w+:: lexical_sae\.(\w+)$", pages, re.M))
+    assert named == set(lexical_sae.__all__) - {"__version__"}
 
 
 def _seed_map() -> tuple[dict[str, str], dict[str, str]]:

@@ -38,12 +38,17 @@ def main() -> None:
     pins += [f"{name}=={version}" for name, version in served.items()]
     everything = resolve([*pins, *project["dependency-groups"]["dev"]])
     extra = {name: version for name, version in everything.items() if name not in serving}
+    with_site = resolve(
+        [*(f"{name}=={version}" for name, version in core.items()), *project["dependency-groups"]["site"]]
+    )
+    site = {name: version for name, version in with_site.items() if name not in core}
     write(ROOT / "requirements.lock", core, "# What the package runs on. Made by `make lock`.")
     header = "-r requirements.lock\n# What `lexical-sae serve` adds. Made by `make lock`."
     write(ROOT / "requirements-serve.lock", served, header)
     write(
         ROOT / "requirements-dev.lock", extra, "-r requirements-serve.lock\n# What testing adds. Made by `make lock`."
     )
+    write(ROOT / "requirements-site.txt", site, "-r requirements.lock\n# What `make site` adds. Made by `make lock`.")
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ class CircuitState:
     """One decision per leading index, with its exact linear form `logits = W_eff @ sparse_vector + b_eff`.
 
     Behaves as the named tuple `(logits, sparse_vector, W_eff, b_eff)`: made, indexed, sliced and unpacked as one.
-    `W_eff` is kept as two factors, `W_eff = readout @ word_vectors.T`, because [*batch, C, V] is large and rarely
+    `W_eff` is kept as two factors, `W_eff = readout @ word_vectors.T`, because `[*batch, C, V]` is large and rarely
     needed whole: `W_eff` makes it, `effective_rows` and `effective_columns` make the part that is wanted.
     """
 
