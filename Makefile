@@ -5,6 +5,7 @@ PIP_ARGS ?=
 PLAIN_CPU := OMP_NUM_THREADS=1 ATEN_CPU_CAPABILITY=default
 SETTINGS := "OMP_NUM_THREADS=1" "OMP_NUM_THREADS=2" "$(PLAIN_CPU)" "OMP_NUM_THREADS=1 ATEN_CPU_CAPABILITY=avx2" \
 	"OMP_NUM_THREADS=1 MKL_CBWR=COMPATIBLE"
+QUICK := -n 2 -m "not slow and not browser"
 TRAINS := tests/training tests/circuits tests/models tests/runs tests/commands tests/intervene/concepts
 
 .PHONY: quickstart serve test test-all test-api test-browser test-portable test-plain-cpu golden check lint format bench docs \
@@ -20,24 +21,24 @@ serve: $(BIN)/.installed-serve ## Serve what the quick start trained, on this ma
 	$(BIN)/lexical-sae serve results/quickstart
 
 test: $(BIN)/.installed-dev ## The quick suite: offline, seeded, on the CPU
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest $(QUICK)
 
 test-all: $(BIN)/.installed-dev ## Everything, slow and networked tests included
 	$(BIN)/python -m pytest -n 2 -m ""
 
 test-browser: $(BIN)/.installed-browser ## The pages in Chromium, which must be installed
-	$(BIN)/python -m pytest tests/explorer tests/report/test_page_browser.py
+	$(BIN)/python -m pytest -m "browser and not slow" tests/explorer tests/report
 
 test-portable: $(BIN)/.installed-dev ## The quick suite as other CPUs and thread counts round
 	@failed=; for setting in $(SETTINGS); do \
 		echo "=== quick suite with $$setting"; \
-		env $$setting $(BIN)/python -m pytest -n 2 || failed="$$failed\n  $$setting"; \
+		env $$setting $(BIN)/python -m pytest $(QUICK) || failed="$$failed\n  $$setting"; \
 	done; \
 	if [ -n "$$failed" ]; then printf "failed with:$$failed\n"; exit 1; fi
 
 test-plain-cpu: $(BIN)/.installed-dev ## The tests that train, without vector instructions
 	@echo "=== $(TRAINS) with $(PLAIN_CPU)"
-	env $(PLAIN_CPU) $(BIN)/python -m pytest -n 2 $(TRAINS)
+	env $(PLAIN_CPU) $(BIN)/python -m pytest $(QUICK) $(TRAINS)
 
 test-api: $(BIN)/.installed-api ## The service: requests made from its OpenAPI document, workers killed under load
 	$(BIN)/python -m pytest -m "" tests/serve

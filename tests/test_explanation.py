@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from lexical_sae.explanation import (
     FORMAT,
     PIECE,
-    RENAMED,
     Cause,
     Explanation,
     Pieces,
@@ -17,6 +16,7 @@ from lexical_sae.explanation import (
     WordContribution,
     WordSet,
 )
+from lexical_sae.explanation.decision import RENAMED
 from lexical_sae.report.explanation.shown import ShownExplanation
 
 # Not the very largest: the sum of several must be a number too.

@@ -11,7 +11,7 @@ from typing import Literal
 import pytest
 
 from lexical_sae.circuits.objective import OTHER_TERMS, register_term
-from lexical_sae.circuits.terms import Term
+from lexical_sae.circuits.term import Term
 from lexical_sae.data.sources.registry import TEXT_DATASETS, register_dataset
 from lexical_sae.evaluation.metrics.metric import sampled
 from lexical_sae.evaluation.metrics.registry import register_metric

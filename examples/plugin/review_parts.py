@@ -15,7 +15,7 @@ from typing import Literal
 from torch import Tensor, nn
 
 from lexical_sae.circuits.objective import register_term
-from lexical_sae.circuits.terms import CommonConfig, StepView, Term
+from lexical_sae.circuits.term import CommonConfig, StepView, Term
 from lexical_sae.data.formats import read_table
 from lexical_sae.data.sources.layouts import Tables
 from lexical_sae.data.sources.registry import TextSpec, register_dataset

@@ -13,6 +13,7 @@ from pydantic import Field, field_validator, model_validator
 from torch import Tensor, nn, stack
 
 from lexical_sae.circuits.balances import Balance, RunningMean, Sum, Uncertainty, Weighted
+from lexical_sae.circuits.term import StepView, Term
 from lexical_sae.circuits.terms import (
     L1L0,
     ActiveCount,
@@ -25,8 +26,6 @@ from lexical_sae.circuits.terms import (
     OwnWords,
     SeparationContrastive,
     SeparationCosine,
-    StepView,
-    Term,
 )
 from lexical_sae.utils.errors import SettingsError
 from lexical_sae.utils.part import PartConfig, Shorthand

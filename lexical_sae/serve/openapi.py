@@ -7,7 +7,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 import lexical_sae
-from lexical_sae.serve import problems, schemas
+from lexical_sae.serve import answers, problems
 from lexical_sae.serve.routes import Operation
 from lexical_sae.serve.settings import Settings
 
@@ -58,7 +58,7 @@ def document(operations: Sequence[Operation], settings: Settings) -> dict[str, A
 
 
 def _schemas(operations: Sequence[Operation], settings: Settings) -> tuple[dict[Any, Any], dict[str, Any]]:
-    given: list[tuple[type[BaseModel], Any]] = [(schemas.ProblemDocument, "serialization")]
+    given: list[tuple[type[BaseModel], Any]] = [(answers.ProblemDocument, "serialization")]
     for operation in operations:
         given += [(made, "validation") for made in (operation.request, operation.query) if made is not None]
         given += [(made, "serialization") for made in (operation.answer,) if made is not None]
@@ -90,7 +90,7 @@ def _nodes(node: Any) -> Iterator[dict[str, Any]]:
 def _described(operation: Operation, shapes: dict[Any, Any], models: tuple[str, ...]) -> dict[str, Any]:
     answer = {} if operation.answer is None else {"schema": shapes[(operation.answer, "serialization")]}
     statuses = {status: REFUSALS[status] for status in sorted(_statuses(operation))}
-    refusal = {problems.MEDIA_TYPE: {"schema": shapes[(schemas.ProblemDocument, "serialization")]}}
+    refusal = {problems.MEDIA_TYPE: {"schema": shapes[(answers.ProblemDocument, "serialization")]}}
     made: dict[str, Any] = {
         "operationId": operation.name,
         "summary": operation.summary,

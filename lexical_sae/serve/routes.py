@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 import lexical_sae
 from lexical_sae.models.lexical_sae import CLASSIFY, TAG
-from lexical_sae.serve import metrics, schemas
+from lexical_sae.serve import answers, metrics, requests
 from lexical_sae.serve.decision_log import Decision
 from lexical_sae.serve.edits import Edit
 from lexical_sae.serve.problems import Problem
@@ -20,7 +20,7 @@ from lexical_sae.serve.questions import Asking, Codes, Explain, Flip, Lexicon, P
 from lexical_sae.serve.service import Post, Service, answer_json
 
 Endpoint = Callable[[Service, Request], Awaitable[Response]]
-Schema = TypeVar("Schema", bound=schemas.Asked)
+Schema = TypeVar("Schema", bound=requests.Asked)
 EXAMPLE = "a warm, funny film that never drags"
 
 
@@ -33,10 +33,10 @@ class Operation:
     name: str
     summary: str
     endpoint: Endpoint
-    answer: type[schemas.Said] | None
+    answer: type[answers.Said] | None
     """None where the answer is no JSON object of ours."""
-    request: type[schemas.Asked] | None = None
-    query: type[schemas.LexiconQuery] | None = None
+    request: type[requests.Asked] | None = None
+    query: type[requests.LexiconQuery] | None = None
     example: dict[str, Any] = field(default_factory=dict)
     media_type: str = "application/json"
 
@@ -51,13 +51,13 @@ class Operation:
 
 
 async def explain(service: Service, request: Request) -> Response:
-    asked = await _parsed(service, request, schemas.ExplainRequest)
+    asked = await _parsed(service, request, requests.ExplainRequest)
     return await _explained(service, request, service.post(asked.model), asked.texts, asking_of(asked))
 
 
 async def kserve_explain(service: Service, request: Request) -> Response:
     post = service.post(request.path_params["model"])
-    asked = await _parsed(service, request, schemas.KServeExplain)
+    asked = await _parsed(service, request, requests.KServeExplain)
     return await _explained(service, request, post, asked.instances, asking_of(asked.parameters))
 
 
@@ -71,7 +71,7 @@ async def _explained(service: Service, request: Request, post: Post, texts: Sequ
 
 async def kserve_predict(service: Service, request: Request) -> Response:
     post = service.post(request.path_params["model"])
-    asked = await _parsed(service, request, schemas.KServePredict)
+    asked = await _parsed(service, request, requests.KServePredict)
     post.require(CLASSIFY)
     found = await service.ask(post.quick, Predict(asked.parameters.abstain), asked.instances)
     decisions = [
@@ -82,7 +82,7 @@ async def kserve_predict(service: Service, request: Request) -> Response:
 
 
 async def what_if(service: Service, request: Request) -> Response:
-    asked = await _parsed(service, request, schemas.WhatIfRequest)
+    asked = await _parsed(service, request, requests.WhatIfRequest)
     post = service.post(asked.model)
     post.require(CLASSIFY)
     if not (asked.suppress or asked.set):
@@ -102,7 +102,7 @@ async def what_if(service: Service, request: Request) -> Response:
 
 
 async def flip(service: Service, request: Request) -> Response:
-    asked = await _parsed(service, request, schemas.FlipRequest)
+    asked = await _parsed(service, request, requests.FlipRequest)
     post = service.post(asked.model)
     post.require(CLASSIFY)
     question = Flip(asked.to, asked.seconds, asked.all_tokens, asked.merge_inflections)
@@ -111,7 +111,7 @@ async def flip(service: Service, request: Request) -> Response:
 
 
 async def codes(service: Service, request: Request) -> Response:
-    asked = await _parsed(service, request, schemas.CodesRequest)
+    asked = await _parsed(service, request, requests.CodesRequest)
     post = service.post(asked.model)
     post.require(CLASSIFY)
     (found,) = await service.ask(post.quick, Codes(), [tuple(asked.texts)])
@@ -119,7 +119,7 @@ async def codes(service: Service, request: Request) -> Response:
 
 
 async def tag(service: Service, request: Request) -> Response:
-    asked = await _parsed(service, request, schemas.TagRequest)
+    asked = await _parsed(service, request, requests.TagRequest)
     post = service.post(asked.model)
     post.require(TAG)
     texts = [text if isinstance(text, str) else tuple(text) for text in asked.texts]
@@ -132,7 +132,7 @@ async def tag(service: Service, request: Request) -> Response:
 
 async def lexicon(service: Service, request: Request) -> Response:
     service.require_open()
-    asked = schemas.parsed_query(dict(request.query_params))
+    asked = requests.parsed_query(dict(request.query_params))
     post = service.post(asked.model)
     post.require(CLASSIFY)
     question = Lexicon(asked.label, asked.search, asked.offset, asked.top)
@@ -163,7 +163,7 @@ async def corpus(service: Service, request: Request) -> Response:
 
 async def models(service: Service, request: Request) -> Response:
     limits = {
-        name: value for name, value in asdict(service.limits).items() if name in schemas.StatedLimits.model_fields
+        name: value for name, value in asdict(service.limits).items() if name in answers.StatedLimits.model_fields
     }
     return _json(
         {
@@ -196,9 +196,9 @@ async def measured(service: Service, request: Request) -> Response:
     return Response(service.metrics.written(), headers={"Content-Type": metrics.MEDIA_TYPE})
 
 
-def asking_of(asked: schemas.HowToExplain) -> Asking:
+def asking_of(asked: requests.HowToExplain) -> Asking:
     """How to explain, as a question that compares by value."""
-    return Asking(**{name: getattr(asked, name) for name in schemas.HowToExplain.model_fields})
+    return Asking(**{name: getattr(asked, name) for name in requests.HowToExplain.model_fields})
 
 
 OPERATIONS = (
@@ -208,8 +208,8 @@ OPERATIONS = (
         "explain",
         "Why texts get their labels: every word with its contribution, which sum to the decision.",
         explain,
-        schemas.ExplainAnswer,
-        schemas.ExplainRequest,
+        answers.ExplainAnswer,
+        requests.ExplainRequest,
         example={"texts": [EXAMPLE], "top": 5},
     ),
     Operation(
@@ -218,8 +218,8 @@ OPERATIONS = (
         "what_if",
         "What texts would get, were some words suppressed or weighted otherwise. The model does not change.",
         what_if,
-        schemas.WhatIfAnswer,
-        schemas.WhatIfRequest,
+        answers.WhatIfAnswer,
+        requests.WhatIfRequest,
         example={"texts": [EXAMPLE], "suppress": ["film"], "top": 5},
     ),
     Operation(
@@ -228,8 +228,8 @@ OPERATIONS = (
         "flip",
         "The fewest words whose removal changes the decision, and the fewest that are enough for it, with proof.",
         flip,
-        schemas.FlipAnswer,
-        schemas.FlipRequest,
+        answers.FlipAnswer,
+        requests.FlipRequest,
         example={"text": EXAMPLE},
     ),
     Operation(
@@ -238,8 +238,8 @@ OPERATIONS = (
         "codes",
         "Texts as their words and the part of the table that decides on them, as the explorer reads them.",
         codes,
-        schemas.CodesAnswer,
-        schemas.CodesRequest,
+        answers.CodesAnswer,
+        requests.CodesRequest,
         example={"texts": [EXAMPLE]},
     ),
     Operation(
@@ -248,8 +248,8 @@ OPERATIONS = (
         "tag",
         "The tags of the words of texts, of a model that tags.",
         tag,
-        schemas.TagAnswer,
-        schemas.TagRequest,
+        answers.TagAnswer,
+        requests.TagRequest,
         example={"texts": ["Acme moved from Oslo to Berlin"]},
     ),
     Operation(
@@ -258,19 +258,19 @@ OPERATIONS = (
         "lexicon",
         "The words of a model with their weights, page by page, for models whose words are literal.",
         lexicon,
-        schemas.LexiconAnswer,
-        query=schemas.LexiconQuery,
+        answers.LexiconAnswer,
+        query=requests.LexiconQuery,
         example={"search": "fun", "top": 10},
     ),
-    Operation("GET", "/v1/models", "models", "The models of this service.", models, schemas.ModelsAnswer),
+    Operation("GET", "/v1/models", "models", "The models of this service.", models, answers.ModelsAnswer),
     Operation(
         "POST",
         "/v1/models/{model}:predict",
         "predict",
         "The labels of texts (KServe's protocol).",
         kserve_predict,
-        schemas.PredictAnswer,
-        schemas.KServePredict,
+        answers.PredictAnswer,
+        requests.KServePredict,
         example={"instances": [EXAMPLE]},
     ),
     Operation(
@@ -279,11 +279,11 @@ OPERATIONS = (
         "kserve_explain",
         "Why texts get their labels (KServe's protocol).",
         kserve_explain,
-        schemas.ExplainAnswer,
-        schemas.KServeExplain,
+        answers.ExplainAnswer,
+        requests.KServeExplain,
         example={"instances": [EXAMPLE], "parameters": {"top": 5}},
     ),
-    Operation("GET", "/v1/models/{model}", "model", "One model.", model, schemas.DescribedModel),
+    Operation("GET", "/v1/models/{model}", "model", "One model.", model, answers.DescribedModel),
     Operation(
         "GET",
         "/v1/corpus/{model}",
@@ -292,8 +292,8 @@ OPERATIONS = (
         corpus,
         None,
     ),
-    Operation("GET", "/health", "health", "Whether the process lives.", health, schemas.Health),
-    Operation("GET", "/ready", "ready", "Whether questions are answered.", ready, schemas.Ready),
+    Operation("GET", "/health", "health", "Whether the process lives.", health, answers.Health),
+    Operation("GET", "/ready", "ready", "Whether questions are answered.", ready, answers.Ready),
     Operation(
         "GET", "/metrics", "metrics", "Counts and times for Prometheus.", measured, None, media_type="text/plain"
     ),
@@ -305,7 +305,7 @@ async def _parsed(service: Service, request: Request, schema: type[Schema]) -> S
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise Problem(415, f"The body must be application/json, not {kind or 'of no type'}.")
-    return schemas.parsed(schema, await _body(service, request), service.limits)
+    return requests.parsed(schema, await _body(service, request), service.limits)
 
 
 async def _body(service: Service, request: Request) -> bytes:

@@ -16,7 +16,7 @@ from torch.nn.utils import parametrize
 
 from lexical_sae.circuits.losses import active_count, active_surplus, weighted_cross_entropy
 from lexical_sae.circuits.objective import ObjectiveOutput
-from lexical_sae.circuits.terms import StepView
+from lexical_sae.circuits.term import StepView
 from lexical_sae.data.batches import length_buckets
 from lexical_sae.models.lexical_sae import LexicalSAE
 from lexical_sae.models.word_views import without_context

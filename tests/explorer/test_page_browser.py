@@ -14,6 +14,7 @@ from tests import tiny
 from tests.literal import TEXTS, UNSEEN, literal_model
 from tests.report.explanations import NASTY
 
+pytestmark = pytest.mark.browser
 ALL = [*TEXTS, *UNSEEN]
 GOLD = [i % 3 for i in range(len(ALL))]
 VIEWS = ("overview", "read", "corpus", "words", "compare", "health")

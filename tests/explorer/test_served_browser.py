@@ -12,6 +12,7 @@ from lexical_sae.inference import explain, predict_proba
 from lexical_sae.runs.texts import Corpus
 from tests.literal import TEXTS, literal_model
 
+pytestmark = pytest.mark.browser
 HOST = "http://explorer.test"
 POLICY = (
     "default-src 'self'; img-src 'self' data: blob:; object-src 'none'; base-uri 'none'; form-action 'none'; "

@@ -16,7 +16,7 @@ from tests.report.pages import full_page
 from tests.report.tagging_pages import full_tagging_page
 
 BROWSER = shutil.which("chromium")
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="needs chromium")
+pytestmark = [pytest.mark.browser, pytest.mark.skipif(BROWSER is None, reason="needs chromium")]
 QUIET = """--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking
 --disable-component-update --disable-sync --hide-scrollbars --enable-logging=stderr --dump-dom""".split()  # noqa: SIM905
 FRAME = '<iframe srcdoc="{page}" width="390" height="800" style="border: 0"></iframe>'

@@ -12,7 +12,7 @@ from lexical_sae.intervene import SuppressedModel, edited_by_table, model_table
 from lexical_sae.intervene.table_edit import table_with
 from lexical_sae.intervene.word_table import WordRow
 from lexical_sae.models.persistence import from_pretrained, saved_sha256
-from lexical_sae.serve import schemas
+from lexical_sae.serve import answers
 
 TEXTS = ["a badly filmed plot, and not a good film", "the acting was wonderful", "a boringly good film"]
 ODD = [
@@ -68,8 +68,8 @@ def check_same(found, expected: Explanation) -> None:
 @pytest.mark.parametrize("name", ["table", "both"])
 def test_explanations_are_those_of_the_library(client, models, folders, name):
     response = client.post("/v1/explain", json={"model": name, "texts": TEXTS})
-    answer = schemas.ExplainAnswer.model_validate_json(response.content)
-    assert answer.model == schemas.ModelRef(name=name, sha256=saved_sha256(folders[name]))
+    answer = answers.ExplainAnswer.model_validate_json(response.content)
+    assert answer.model == answers.ModelRef(name=name, sha256=saved_sha256(folders[name]))
     assert (answer.format, answer.request_id) == (FORMAT, response.headers["x-request-id"])
     for found, expected in zip(response.json()["explanations"], explain(models[name], TEXTS), strict=True):
         check_same(found, expected)
@@ -96,7 +96,7 @@ def test_what_top_leaves_out_is_summed(client, top):
 
 def test_predictions_are_those_of_the_library(client, models):
     response = client.post("/v1/models/both:predict", json={"instances": TEXTS})
-    found = schemas.PredictAnswer.model_validate_json(response.content).predictions
+    found = answers.PredictAnswer.model_validate_json(response.content).predictions
     for made, expected in zip(found, predict_proba(models["both"], TEXTS).tolist(), strict=True):
         assert list(made.probabilities.values()) == pytest.approx(expected, abs=1e-5)
         assert made.label == max(made.probabilities, key=lambda label: made.probabilities[label])
@@ -113,7 +113,7 @@ def test_the_explain_verb_answers_like_the_endpoint(client):
 @pytest.mark.parametrize("name", ["table", "both"])
 def test_a_suppressed_word_is_gone_in_the_answer_and_not_in_the_model(client, models, name):
     asked = {"model": name, "texts": TEXTS, "suppress": ["film"]}
-    answer = checked(schemas.WhatIfAnswer, client.post("/v1/what-if", json=asked))
+    answer = checked(answers.WhatIfAnswer, client.post("/v1/what-if", json=asked))
     without = SuppressedModel(models[name], ["film"])
     for before, after, text in zip(answer["before"], answer["after"], TEXTS, strict=True):
         check_same(before, explain(models[name], text))
@@ -127,7 +127,7 @@ def test_a_weight_that_is_set_acts_as_in_a_table_edit(client, models):
     asked = {"good": {"positive": 2.0}, "boringly": {"negative": 1.5, "positive": 0.0, "neutral": -1.5}}
     texts = [*TEXTS, "a zyzzyva film"]
     answer = checked(
-        schemas.WhatIfAnswer, client.post("/v1/what-if", json={"model": "table", "texts": texts, "set": asked})
+        answers.WhatIfAnswer, client.post("/v1/what-if", json={"model": "table", "texts": texts, "set": asked})
     )
     edited = edited_by_table(models["table"], table_with(models["table"], asked))
     for before, after, text in zip(answer["before"], answer["after"], texts, strict=True):
@@ -148,7 +148,7 @@ def test_the_effect_of_a_suppression_is_the_contribution_of_the_word(client):
 
 def test_the_fewest_words_are_those_of_the_library(client, models):
     answer = checked(
-        schemas.FlipAnswer, client.post("/v1/flip", json={"model": "both", "text": TEXTS[0], "seconds": 5})
+        answers.FlipAnswer, client.post("/v1/flip", json={"model": "both", "text": TEXTS[0], "seconds": 5})
     )
     expected = find_reasons(models["both"], TEXTS[0]).as_dict()
     assert answer["reasons"]["flip"]["is_minimal"] or answer["reasons"]["flip"]["is_impossible"]
@@ -158,7 +158,7 @@ def test_the_fewest_words_are_those_of_the_library(client, models):
 
 def test_tags_are_those_of_the_library(client, models):
     texts = ["a good film", ["a", "dog"]]
-    answer = checked(schemas.TagAnswer, client.post("/v1/tag", json={"model": "both", "texts": texts}))
+    answer = checked(answers.TagAnswer, client.post("/v1/tag", json={"model": "both", "texts": texts}))
     expected = [sentence.as_dict() for sentence in tag(models["both"], texts)]
     assert answer["sentences"] == json.loads(json.dumps(expected))
 
@@ -171,7 +171,7 @@ def test_the_lexicon_has_every_word_once_over_its_pages(client, models):
         offset += 7
     assert [(word["word"], tuple(word["weights"])) for word in found] == [(row.word, row.weights) for row in rows]
     asked = {"model": "table", "label": "positive", "search": "O"}
-    answer = checked(schemas.LexiconAnswer, client.get("/v1/lexicon", params=asked))
+    answer = checked(answers.LexiconAnswer, client.get("/v1/lexicon", params=asked))
     weights = [word["weights"][2] for word in answer["words"]]
     assert weights == sorted(weights, reverse=True)
     assert {word["word"] for word in answer["words"]} == {row.word for row in rows if "o" in row.word}
@@ -179,14 +179,14 @@ def test_the_lexicon_has_every_word_once_over_its_pages(client, models):
 
 
 def test_models_are_described(client, folders):
-    answer = schemas.ModelsAnswer.model_validate_json(client.get("/v1/models").content)
+    answer = answers.ModelsAnswer.model_validate_json(client.get("/v1/models").content)
     by_name = {model.name: model for model in answer.models}
     assert by_name.keys() == folders.keys()
     assert by_name["table"].words_are_literal
     assert sum(by_name["table"].bias.values()) == pytest.approx(0)
     assert by_name["both"].tasks == ["classify", "tag"]
     assert by_name["both"].bias is None
-    assert checked(schemas.DescribedModel, client.get("/v1/models/both"))["ready"]
+    assert checked(answers.DescribedModel, client.get("/v1/models/both"))["ready"]
 
 
 @pytest.mark.parametrize("name", ["table", "both"])

@@ -9,7 +9,7 @@ from lexical_sae.explorer import STATIC
 from lexical_sae.explorer.corpus import corpus_payload
 from lexical_sae.models.persistence import from_pretrained
 from lexical_sae.runs.texts import Corpus
-from lexical_sae.serve import corpora, schemas
+from lexical_sae.serve import answers, corpora
 from lexical_sae.serve.settings import Data
 from lexical_sae.utils.errors import LexicalSAEError
 from tests.serve.waiting import wait_until
@@ -50,7 +50,7 @@ def test_the_page_is_at_the_root_with_every_file_that_it_loads(client):
 def test_the_texts_are_made_once_and_kept_by_the_browser(client_with, folders, data):
     with client_with("table", data=data) as client:
         wait_until(lambda: state_of(client)["state"] == "ready")
-        state = schemas.CorpusState.model_validate(state_of(client))
+        state = answers.CorpusState.model_validate(state_of(client))
         assert (state.name, state.texts, state.labelled, state.done) == ("test.csv", 3, True, 1.0)
         response = client.get("/v1/corpus/table")
         assert response.json() == payload(folders["table"], TEXTS, [2, 0, 0])
@@ -101,5 +101,5 @@ def test_labels_that_the_model_has_not_end_the_start(client_with, tmp_path):
 @pytest.mark.parametrize("name", ["table", "both"])
 def test_codes_of_typed_texts_are_those_of_the_explorer(client, folders, name):
     response = client.post("/v1/codes", json={"model": name, "texts": TEXTS[:2]})
-    schemas.CodesAnswer.model_validate_json(response.content)
+    answers.CodesAnswer.model_validate_json(response.content)
     assert response.json()["codes"] == payload(folders[name], TEXTS[:2], whole_table=False)

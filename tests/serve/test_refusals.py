@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from lexical_sae.serve import questions
+from lexical_sae.serve.answers import ProblemDocument
 from lexical_sae.serve.problems import MEDIA_TYPE
-from lexical_sae.serve.schemas import ProblemDocument
 from lexical_sae.serve.settings import Batching, Limits
 from tests.serve.waiting import wait_until
 

@@ -25,9 +25,9 @@ def test_a_page_of_sentences_alone_has_no_sections_of_a_run():
 def test_whatever_a_run_holds_is_shown_and_nothing_of_it_is_interpreted():
     page = full_tagging_page(f"{NASTY}\x1b[31m")
     assert sections(page) == ["faithfulness", "training", "shapes", "settings", "missing"]
-    assert "encoder is told" not in page
+    assert "encoder reads them" not in page
     told = replace(run_parts(NASTY), encoder_gets_shapes=True)
-    assert "encoder is told" in tagging_page("Names", [ShownSentence(SAID)], ["LOC"], run=told)
+    assert "encoder reads them" in tagging_page("Names", [ShownSentence(SAID)], ["LOC"], run=told)
     assert NASTY not in page
     assert "<script" not in page
     assert "\x1b" not in page

@@ -6,121 +6,27 @@ What it looks like on a screen is the business of `lexical_sae.report`; what is 
 
 import json
 import math
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
-from lexical_sae.data.language import grouped_forms, joined_forms
+from lexical_sae.explanation.words import PIECE, STRICT, Pieces, SpanContribution, WordContribution, merged
 from lexical_sae.utils.errors import SavedFileError
 from lexical_sae.utils.part import first_complaint
 
 FORMAT = 3
+"""Version of the JSON; of earlier ones only 2 is read. Since 2, word pieces and symbols may be summed."""
 FEW_LABELS = 4
 """With more labels than this, views show the runner-up."""
 RENAMED = {"strength": "activation", "without": "if_removed", "label_without": "label_if_removed"}
 """Keys of words in format 2, with their names since."""
 REVERSED = {"if_removed"}
 """Of these, the sign is reversed: format 2 has how far the sum falls, later ones how it changes."""
-"""Version of the JSON; a file of another version is refused. Since 2, word pieces and symbols may be summed."""
-PIECE = "piece"
-"""Kind of a dimension that is no whole word."""
-WORD = "word"
-"""Kind of a dimension that is one."""
-
 ABSTAIN = "abstain"
 """The label of a text that the model does not decide on."""
 
-STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 Kind = TypeVar("Kind", bound="Explanation")
-
-
-@dataclass(frozen=True)
-class Cause:
-    """The word of the text that causes a shift by context: measured by masking it, not proved."""
-
-    __pydantic_config__: ClassVar = STRICT
-
-    word: str
-    """As it is written in the text."""
-    start: int
-    end: int
-    """One after the last character."""
-    share: float
-    """Share of the context part that goes when this word alone is masked."""
-
-
-@dataclass(frozen=True)
-class WordContribution:
-    """One active word and its contribution."""
-
-    __pydantic_config__: ClassVar = STRICT
-
-    word: str
-    kind: str
-    """What the dimension is: a word, a sense of a word, a shape feature, or a piece (a token that is no whole word)."""
-    activation: float
-    """How active the word is in this text."""
-    contribution: float
-    """Its contribution to what is explained, by the method of the explanation."""
-    start: int | None = None
-    """First character of the word of the text that activated it; None where no single word did."""
-    end: int | None = None
-    """One after the last."""
-    is_expansion: bool | None = None
-    """Whether it is a related word that is not written there. None where places were not computed."""
-    if_removed: float | None = None
-    """Exact change of what is explained when this word alone is removed; None where it was not computed."""
-    region_changed: bool | None = None
-    """Whether that removal switches hidden units, so that `contribution` need not be its effect."""
-    label_if_removed: str | None = None
-    """The label after that removal."""
-    default: float | None = None
-    """Its contribution by the table, without context; None for models whose words have no default."""
-    cause: Cause | None = None
-    """What shifts it; None where nothing does, where no single word does, or where causes were not computed."""
-
-    @property
-    def context(self) -> float | None:
-        """What context adds to the default, exactly zero for a word that it does not shift; None without a default."""
-        return None if self.default is None else self.contribution - self.default
-
-
-def _merged(words: Sequence[WordContribution]) -> tuple[WordContribution, ...]:
-    """The forms of a word as one, the strongest sum first."""
-    groups = grouped_forms([word.word if word.kind == WORD else None for word in words])
-    made = [_as_one([words[place] for place in group]) for group in groups]
-    return tuple(sorted(made, key=lambda word: -abs(word.contribution)))
-
-
-def _as_one(forms: Sequence[WordContribution]) -> WordContribution:
-    """Several forms of a word as one; their places and removal effects are known of each alone."""
-    if len(forms) == 1:
-        return forms[0]
-    defaults = [word.default for word in forms if word.default is not None]
-    causes = [word.cause for word in forms if word.context]
-    return WordContribution(
-        joined_forms(word.word for word in forms),
-        WORD,
-        math.fsum(word.activation for word in forms),
-        math.fsum(word.contribution for word in forms),
-        default=math.fsum(defaults) if len(defaults) == len(forms) else None,
-        cause=causes[0] if len(causes) == 1 else None,
-    )
-
-
-@dataclass(frozen=True)
-class SpanContribution:
-    """One word of the text: the contributions of all active words that it activated."""
-
-    __pydantic_config__: ClassVar = STRICT
-
-    text: str
-    start: int
-    end: int
-    """One after the last character."""
-    score: float
 
 
 @dataclass(frozen=True)
@@ -133,35 +39,6 @@ class InputWarning:
     """A name for programs, such as unknown_words."""
     message: str
     """The same in a sentence."""
-
-
-@dataclass(frozen=True)
-class Pieces:
-    """Active word pieces and symbols, summed instead of named: with them every total stays exact."""
-
-    __pydantic_config__: ClassVar = STRICT
-
-    count: int
-    contribution: float
-    magnitude: float
-    """Sum of `|contribution|`."""
-    region_changes: int | None
-    """How many of their single removals switch hidden units; None where effects were not computed."""
-    label_changes: int | None
-    """How many of their single removals change the label."""
-
-    @classmethod
-    def of(cls, words: Sequence[WordContribution], label: str) -> "Pieces":
-        """The sums over these; `label` is the label decided on."""
-        regions = [word.region_changed for word in words if word.region_changed is not None]
-        labels = [word.label_if_removed != label for word in words if word.label_if_removed is not None]
-        return cls(
-            len(words),
-            math.fsum(word.contribution for word in words),
-            math.fsum(abs(word.contribution) for word in words),
-            sum(regions) if regions else None,
-            sum(labels) if labels else None,
-        )
 
 
 @dataclass(frozen=True)
@@ -253,7 +130,7 @@ class Explanation:
         if not unnamed and not self.merge_inflections:
             return self
         named = self.words if self.all_tokens else tuple(word for word in self.words if word.kind != PIECE)
-        words = _merged(named) if self.merge_inflections else named
+        words = merged(named) if self.merge_inflections else named
         return replace(self, words=words, pieces=Pieces.of(unnamed, self.most_probable) if unnamed else self.pieces)
 
     @property
@@ -341,56 +218,3 @@ def _from_format_2(fields: dict[str, Any]) -> dict[str, Any]:
 
     words = fields.get("words")
     return {**fields, "words": list(map(renamed, words))} if isinstance(words, list) else fields
-
-
-@dataclass(frozen=True)
-class WordSet:
-    """A set of active words, and what is proved about its size."""
-
-    words: tuple[str, ...] | None
-    """The smallest set that was found; None if none was."""
-    label: str | None
-    """The label that this choice of words leaves."""
-    at_least: int
-    """No set of fewer words will do: proved."""
-    is_minimal: bool
-    """Whether it is proved that no smaller set will do."""
-    is_impossible: bool
-    """Whether it is proved that no set will do."""
-    pieces: tuple[str, ...] = ()
-    """Those of `words` that are word pieces or symbols."""
-
-
-@dataclass(frozen=True)
-class Reasons:
-    """The fewest words that a decision hangs on, and the fewest that are enough for it."""
-
-    text: str
-    label: str
-    probability: float
-    num_words: int
-    """Active words of the text."""
-    tokens_cut: int
-    to: str | None
-    """The label that the decision was to change to; None for any other."""
-    flip: WordSet
-    """Words whose removal changes the decision."""
-    enough: WordSet
-    """Words that give the decision when all others are removed."""
-    all_tokens: bool = False
-    """Whether views and JSON name word pieces and symbols; by default they count them."""
-
-    def listed(self, found: WordSet) -> tuple[tuple[str, ...], int]:
-        """The words of a set that views and JSON name, and how many word pieces and symbols they only count."""
-        words = found.words or ()
-        if self.all_tokens:
-            return words, 0
-        return tuple(word for word in words if word not in found.pieces), len(found.pieces)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain data for JSON; `pieces` is how many words of a set are not named."""
-        fields = asdict(self)
-        for name in ("flip", "enough"):
-            words, count = self.listed(getattr(self, name))
-            fields[name] |= {"words": None if fields[name]["words"] is None else words, "pieces": count}
-        return fields
