@@ -22,6 +22,7 @@ from lexical_sae.commands.explain import explain, flip, why_not
 from lexical_sae.commands.explore import explore
 from lexical_sae.commands.fit_lexical_head import fit_lexical_head
 from lexical_sae.commands.report import report
+from lexical_sae.commands.score import score
 from lexical_sae.commands.serve import serve
 from lexical_sae.commands.studies import faithfulness, long_context, polysemy, sae
 from lexical_sae.commands.surgery import surgery
@@ -30,7 +31,7 @@ from lexical_sae.commands.train import quickstart, train
 
 PANELS = {
     "Start": (quickstart, train, ner, report),
-    "Explain": (explore, explain, why_not, flip, tag, lexicon, diff, serve),
+    "Explain": (explore, explain, why_not, flip, tag, lexicon, diff, score, serve),
     "Measure": (evaluate, names, calibrate, audit_labels),
     "Edit": (edit, certify, verify, surgery, plant),
     "Compare": (baselines, sweep, ablation, bcos_ablation, multi_dataset, sota_comparison),

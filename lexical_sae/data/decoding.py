@@ -13,7 +13,7 @@ import re
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from io import TextIOBase
 from pathlib import Path
@@ -26,6 +26,7 @@ UNPACKERS: Mapping[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.ope
 ZIP = ".zip"
 HEAD = 400
 """Bytes in which NUL gives away UTF-16, or that a file is not text."""
+SAMPLE = 2**20
 LEAST_ASCII = 4
 """ASCII letters per other byte in text that is taken for Windows-1252: in Western languages the least is about ten."""
 _MARKS = ((b"\xff\xfe\0\0", "utf-32"), (b"\0\0\xfe\xff", "utf-32"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
@@ -53,16 +54,22 @@ class DataFile:
         return Path(self.name).suffix.lower()
 
     @contextmanager
-    def open(self) -> Iterator[IO[bytes]]:
-        """The unpacked bytes; a damaged archive and an unreadable file are errors that name the file."""
+    def open(self, packed: IO[bytes] | None = None) -> Iterator[IO[bytes]]:
+        """The unpacked bytes; a damaged archive and an unreadable file are errors that name the file.
+
+        `packed` are the file's own bytes, where the caller has them open to see how far they are read.
+        """
         packer = self.path.suffix.lower()
         try:
             with ExitStack() as stack:
+                own = stack.enter_context(self.path.open("rb")) if packed is None else packed
                 if self.member is not None:
-                    archive = stack.enter_context(zipfile.ZipFile(self.path))
+                    archive = stack.enter_context(zipfile.ZipFile(own))
                     yield stack.enter_context(archive.open(self.member))
+                elif packer in UNPACKERS:
+                    yield stack.enter_context(UNPACKERS[packer](own, "rb"))
                 else:
-                    yield stack.enter_context(UNPACKERS.get(packer, open)(self.path, "rb"))
+                    yield own
         except (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError, zipfile.BadZipFile) as error:
             kind = {".gz": "gzip"}.get(packer, packer.removeprefix("."))
             raise DataError(f"{self.path} is not a complete {kind} file ({error}); fetch it again") from error
@@ -97,6 +104,22 @@ class DataFile:
         with self.open() as stream, io.TextIOWrapper(stream, encoding=encoding, newline=newline) as lines:
             table = parse(self.source, lines)
         return replace(table, notes=(note, *table.notes)) if note else table
+
+    def sampled_encoding(self) -> tuple[str, str]:
+        """The encoding by the first megabyte alone, and a note where it is not UTF-8."""
+        found = self._encoding_of_head()
+        if found[0] != "utf-8-sig":
+            return found
+        with self.open() as stream:
+            sample = stream.read(SAMPLE)
+        whole = sample if len(sample) < SAMPLE else sample[: sample.rfind(b"\n") + 1]
+        try:
+            whole.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            # Not all UTF-8: another encoding, or UTF-8 with broken rows, which are the reader's business.
+            with suppress(DataError):
+                return _guess(self.source, whole)
+        return found
 
     def _encoding_of_head(self) -> tuple[str, str]:
         """UTF-8, or what the first bytes show, and a note on it."""

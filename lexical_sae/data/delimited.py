@@ -6,8 +6,10 @@ import re
 import threading
 from array import array
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from io import TextIOBase
 from itertools import chain, islice
+from typing import NamedTuple
 
 from lexical_sae.data.decoding import lines_of
 from lexical_sae.data.table import Table, list_places, quoted, refuse_repeated
@@ -24,23 +26,20 @@ _SEPARATOR_LINE = re.compile(r'"?sep=(\\t|\t|[^\w\s"])"?[\r\n]*', re.IGNORECASE)
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _csv_limit = threading.Lock()
 
-Block = tuple[Sequence[int], list[list[str]]]
-"""Lines and fields of some records."""
+
+class Block(NamedTuple):
+    """Some records, one after another."""
+
+    lines: Sequence[int]
+    records: list[list[str]]
+    """The fields of each."""
+    broken: tuple[int, str] | None = None
+    """Line of the record that follows, and why it is none."""
 
 
 def csv_table(source: str, stream: TextIOBase, columns: Sequence[str] | None = None) -> Table:
     """The rows of CSV text opened with `newline=""`; a quoted field may span lines."""
-    head = list(islice(stream, SNIFFED))
-    named = _SEPARATOR_LINE.fullmatch(head[0]) if head else None
-    lines = chain(head[1:] if named else head, stream)
-    with _csv_limit:
-        # The limit on field sizes is global to the csv module: raise it for long documents, and put it back.
-        old_limit = csv.field_size_limit(LONGEST_FIELD)
-        try:
-            mark = (named[1] if named else _choose_separator(head)).replace("\\t", "\t")
-            return _joined(source, _csv_blocks(source, lines, mark, 2 if named else 1), columns)
-        finally:
-            csv.field_size_limit(old_limit)
+    return _joined(source, csv_blocks(stream, LONGEST_FIELD), columns)
 
 
 def tsv_table(source: str, stream: TextIOBase, columns: Sequence[str] | None = None) -> Table:
@@ -48,7 +47,7 @@ def tsv_table(source: str, stream: TextIOBase, columns: Sequence[str] | None = N
 
     Tabs always separate, as in GLUE; a field wholly in quotes is unwrapped, as spreadsheets do.
     """
-    return _joined(source, _tsv_blocks(lines_of(stream)), columns)
+    return _joined(source, tsv_blocks(stream), columns)
 
 
 def with_columns(
@@ -58,25 +57,40 @@ def with_columns(
     return lambda source, stream: parse(source, stream, columns)
 
 
-def _csv_blocks(source: str, lines: Iterator[str], mark: str, first_line: int) -> Iterator[Block]:
-    reader = csv.reader(lines, delimiter=mark, strict=True)
-    line = first_line
+def csv_blocks(stream: TextIOBase, longest_field: int) -> Iterator[Block]:
+    """The records of CSV text opened with `newline=""`, the header among them; the line after a broken record is the
+    next record's first."""
+    head = list(islice(stream, SNIFFED))
+    named = _SEPARATOR_LINE.fullmatch(head[0]) if head else None
+    with _fields_up_to(longest_field):
+        mark = (named[1] if named else _choose_separator(head)).replace("\\t", "\t")
+    reader = csv.reader(chain(head[1:] if named else head, stream), delimiter=mark, strict=True)
+    first = line = 2 if named else 1
     while True:
         records: list[list[str]] = []
-        try:
-            # Into a list that is there already, so that what was read before an error is known.
-            records.extend(islice(reader, BLOCK))
-        except csv.Error as error:
-            broken = line + sum(map(_lines_in, records))
-            raise DataError(
-                f"{source}:{broken} breaks the CSV rules ({error}); put quotes around a field that holds a quote, "
-                f'comma or line break, and double the quotes inside it ("")'
-            ) from error
-        if not records:
+        broken = None
+        with _fields_up_to(longest_field):
+            try:
+                # Into a list that is there already, so that what was read before an error is known.
+                records.extend(islice(reader, BLOCK))
+            except csv.Error as error:
+                broken = line + sum(map(_lines_in, records)), str(error)
+        if not records and broken is None:
             return
-        after = reader.line_num + first_line
-        yield _numbers(records, line, after), records
+        after = reader.line_num + first
+        yield Block(_numbers(records, line, after), records, broken)
         line = after
+
+
+@contextmanager
+def _fields_up_to(length: int) -> Iterator[None]:
+    """The limit on field sizes is global to the csv module: set it for a while, and put it back."""
+    with _csv_limit:
+        old = csv.field_size_limit(length)
+        try:
+            yield
+        finally:
+            csv.field_size_limit(old)
 
 
 def _numbers(records: list[list[str]], line: int, after: int) -> Sequence[int]:
@@ -110,14 +124,13 @@ def _is_even(head: list[str], mark: str) -> bool:
     return len(set(widths[:-1] if len(head) == SNIFFED else widths)) == 1
 
 
-def _tsv_blocks(lines: Iterator[str]) -> Iterator[Block]:
-    first = 1
+def tsv_blocks(stream: TextIOBase) -> Iterator[Block]:
+    """The records of TSV text opened with `newline="\\n"`, the header among them."""
+    lines, first = lines_of(stream), 1
     while block := list(islice(lines, BLOCK)):
         skipped = int(first == 1 and _SEPARATOR_LINE.fullmatch(block[0]) is not None)
-        yield (
-            range(first + skipped, first + len(block)),
-            [[_unwrap(field) for field in line.split("\t")] for line in block[skipped:]],
-        )
+        records = [[_unwrap(field) for field in line.split("\t")] for line in block[skipped:]]
+        yield Block(range(first + skipped, first + len(block)), records)
         first += len(block)
 
 
@@ -127,17 +140,27 @@ def _unwrap(field: str) -> str:
     return field
 
 
+def header_names(record: Sequence[str]) -> list[str]:
+    """The names in a header line; columns without one are numbered."""
+    return [name.strip() or f"column {i}" for i, name in enumerate(record, start=1)]
+
+
 def _joined(source: str, blocks: Iterator[Block], names: Sequence[str] | None) -> Table:
     """The columns of all blocks; records without any field are left out, and a row of another width is an error."""
     numbers = array("q")
     ragged: list[str] = []
     values: list[list[str]] = [] if names is None else [[] for _ in names]
-    for lines, records in blocks:
+    for lines, records, broken in blocks:
+        if broken is not None:
+            raise DataError(
+                f"{source}:{broken[0]} breaks the CSV rules ({broken[1]}); put quotes around a field that holds a "
+                f'quote, comma or line break, and double the quotes inside it ("")'
+            )
         if not all(map(any, records)):
             filled = [(line, fields) for line, fields in zip(lines, records, strict=True) if any(fields)]
             lines, records = [line for line, _ in filled], [fields for _, fields in filled]
         if names is None and records:
-            names = [name.strip() or f"column {i}" for i, name in enumerate(records[0], start=1)]
+            names = header_names(records[0])
             lines, records = lines[1:], records[1:]
             values = [[] for _ in names]
         if not records:

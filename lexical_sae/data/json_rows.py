@@ -20,7 +20,7 @@ def jsonl_table(source: str, stream: TextIOBase) -> Table:
     numbers: list[int] = []
     for number, line in enumerate(lines_of(stream), start=1):
         if line.strip():
-            records.append(_object(f"{source}:{number}", line, "write one object per line"))
+            records.append(json_object(f"{source}:{number}", line, "write one object per line"))
             numbers.append(number)
     if not records:
         raise DataError(f"{source} is empty; write one JSON object per line")
@@ -77,7 +77,8 @@ def _after_space(text: str, place: int) -> int:
     return found.end()
 
 
-def _object(place: str, line: str, remedy: str) -> Mapping[str, object]:
+def json_object(place: str, line: str, remedy: str) -> Mapping[str, object]:
+    """The object in a line of JSON; errors name the place and the remedy."""
     try:
         record = json.loads(line)
     except json.JSONDecodeError as error:

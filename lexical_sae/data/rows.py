@@ -92,6 +92,18 @@ def choose_columns(table: Table, text: str | None, label: str | None) -> tuple[s
     return guessed_text, guessed_label, notes
 
 
+def choose_text_column(columns: Sequence[str], source: str) -> str:
+    """The column of the texts where none was named: the only one, or the one with the most usual name."""
+    by_name = {name.casefold(): name for name in reversed(columns)}
+    usual = [by_name[name] for name in TEXT_NAMES if name in by_name]
+    found = columns if len(columns) == 1 else usual
+    if not found:
+        raise DataError(
+            f"{source}: which column holds the texts? Name it with --text-column. Columns seen: {', '.join(columns)}"
+        )
+    return found[0]
+
+
 def _by_name(table: Table, names: Sequence[str], other: str | None) -> str | None:
     by_folded = {column.casefold(): column for column in reversed(list(table.columns)) if column != other}
     return next((by_folded[name] for name in names if name in by_folded), None)

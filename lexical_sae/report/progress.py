@@ -39,7 +39,7 @@ class ProgressBars:
         self._bars.stop()
 
     def __call__(self, step: Step) -> None:
-        figures = "  ".join(f"{name} {value:.3g}" for name, value in step.figures.items())
+        figures = "  ".join(f"{name} {_short(value)}" for name, value in step.figures.items())
         if not self._console.is_terminal:
             # A bar cannot move in a log; a line per tenth shows that the work goes on.
             if step.total and step.done * 10 // step.total > (step.done - 1) * 10 // step.total:
@@ -49,3 +49,7 @@ class ProgressBars:
             self._tasks[step.task] = self._bars.add_task(step.task, total=step.total)
         text = f"{step.task}  {figures}".rstrip()[: max(0, self._console.width - LEADING)]
         self._bars.update(self._tasks[step.task], completed=step.done, total=step.total, description=text)
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"

@@ -9,7 +9,7 @@ from lexical_sae.data import load_text_dataset
 from lexical_sae.data.cell_values import text_problem
 from lexical_sae.data.examples import TextSplit
 from lexical_sae.data.files import as_table
-from lexical_sae.data.rows import TEXT_NAMES, choose_columns, labelled_rows
+from lexical_sae.data.rows import choose_columns, choose_text_column, labelled_rows
 from lexical_sae.data.sources.registry import TEXT_DATASETS
 from lexical_sae.data.table import list_places
 from lexical_sae.inference.labels import label_index, labels_of
@@ -75,7 +75,7 @@ def read_texts(file: Path, column: str | None = None, *, skip_bad_rows: bool = F
     are left out, and counted in a note.
     """
     table = as_table(file, "--file")
-    name = column or _inferred_column(list(table.columns), str(file))
+    name = column or choose_text_column(list(table.columns), str(file))
     cells = table.column(name)
     problems = {row: problem for row, cell in enumerate(cells) if (problem := text_problem(cell))}
     bad = [f"{table.place(row)} ({problem})" for row, problem in problems.items()]
@@ -89,17 +89,6 @@ def read_texts(file: Path, column: str | None = None, *, skip_bad_rows: bool = F
         raise DataError(f"{file} has no row with a text in column {name!r}")
     notes = (f"left out {len(bad)} of {len(cells)} rows, without a text: {list_places(bad)}",) if bad else ()
     return GivenTexts(texts, notes)
-
-
-def _inferred_column(columns: list[str], file: str) -> str:
-    by_name = {name.casefold(): name for name in reversed(columns)}
-    usual = [by_name[name] for name in TEXT_NAMES if name in by_name]
-    found = columns if len(columns) == 1 else usual
-    if not found:
-        raise DataError(
-            f"{file}: which column holds the texts? Name it with --text-column. Columns seen: {', '.join(columns)}"
-        )
-    return found[0]
 
 
 @dataclass(frozen=True)

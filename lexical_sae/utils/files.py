@@ -4,7 +4,8 @@ import json
 import math
 import os
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,15 +25,22 @@ def write_json(path: Path, value: Any) -> Path:
 def write_bytes(path: Path, content: bytes) -> Path:
     """Write a file, whole or not at all: beside its place, put on disk, then renamed."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    work = path.parent / f".{path.name}-{uuid.uuid4().hex[:8]}"
-    try:
+    with publish_file(path, path.parent) as work:
         work.write_bytes(content)
+    return path
+
+
+@contextmanager
+def publish_file(path: Path, folder: Path) -> Iterator[Path]:
+    """A place to write a file that gets its name when it is whole and on disk: in a folder of the same disk."""
+    work = folder / f".{path.name}-{uuid.uuid4().hex[:8]}"
+    try:
+        yield work
         flush_file(work)
         work.replace(path)
     finally:
         work.unlink(missing_ok=True)
     flush_folder(path.parent)
-    return path
 
 
 def require_writable_target(path: Path, reads: Iterable[Path] = (), option: str = "--out") -> None:
