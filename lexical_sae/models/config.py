@@ -76,6 +76,11 @@ class ModelConfig(PartConfig):
     """Whether all tasks use one head: `classify` and `tag` then have the same labels and share every parameter. false
     gives each task a head of its own."""
 
+    @property
+    def windows_read(self) -> int:
+        """Of a long text, how many windows are read at most."""
+        return self.most_windows if self.long_texts == "whole" else 1
+
     @model_validator(mode="after")
     def _literal_words_go_together(self) -> "ModelConfig":
         kinds = (self.gate.kind, self.pool.kind, self.head.kind)

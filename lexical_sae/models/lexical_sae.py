@@ -255,6 +255,17 @@ class LexicalSAE(nn.Module):
         around = special_tokens_around(self.tokenizer)
         return Windows.of(attention_mask.bool(), self.window, around, self.literal.begins(input_ids))
 
+    def read_at_once(self, texts: Iterable[Sequence[int]]) -> Iterator[list[int]]:
+        """The tokens of tokenised texts as the encoder reads them: those of each text, or of each of its windows."""
+        for ids in texts:
+            at_once = torch.tensor([ids], device=self.gate.closed.device)
+            windows = self.windows(at_once, torch.ones_like(at_once, dtype=torch.bool))
+            if windows is None:
+                yield list(ids)
+            else:
+                parts = zip(windows.columns, windows.mask, strict=True)
+                yield from (at_once[0, at[mask]].tolist() for at, mask in parts)
+
     def _told(self, shapes: Bool[Tensor, "B L S"] | None) -> Float[Tensor, "B L I"] | None:
         """What shapes add to the vectors that the encoder reads; nothing if it does not get them."""
         if self.shape_vectors is None or shapes is None:
@@ -612,10 +623,8 @@ def window_of(config: ModelConfig, backbone: Backbone) -> int:
 
 def longest_text(config: ModelConfig, backbone: Backbone) -> int:
     """Longest text in tokens that a model with these settings reads."""
-    window = window_of(config, backbone)
-    if config.long_texts == "cut":
-        return window
-    return longest(window, backbone.tokenizer.num_special_tokens_to_add(), config.most_windows)
+    special = backbone.tokenizer.num_special_tokens_to_add()
+    return longest(window_of(config, backbone), special, config.windows_read)
 
 
 def _build_heads(config: ModelConfig, size: int, labels: Mapping[str, Sequence[str]]) -> dict[str, nn.Module]:

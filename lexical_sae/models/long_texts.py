@@ -118,9 +118,9 @@ class Windows(NamedTuple):
         owners = torch.tensor(rows, device=mask.device)
         return cls(owners, padded, is_real, pad_sequence(gives, batch_first=True))
 
-    def sample(self, most: int) -> "Windows":
+    def sample(self, most: int, generator: torch.Generator | None = None) -> "Windows":
         """At most so many of each text, at random."""
-        drawn = torch.rand(len(self.rows)).to(self.rows.device)
+        drawn = torch.rand(len(self.rows), generator=generator, device="cpu").to(self.rows.device)
         order = drawn.argsort()
         order = order[self.rows[order].argsort(stable=True)]
         rows = self.rows[order]

@@ -157,9 +157,10 @@ class Trainer:
 
     def run(self) -> EpochScores:
         """Train to the end, and leave the model with the best weights, in evaluation mode."""
-        texts = (*self.train.texts.ids, *self.validation.texts.ids)
         # Processes that share the encoder give it texts to read, no states.
         kept = self.settings.frozen_layers if self.processes.count == 1 else 0
+        every = (*self.train.texts.ids, *self.validation.texts.ids) if kept else ()
+        texts = list(self.model.read_at_once(every))
         with self.processes.sharing(self.model.backbone.encoder), kept_lower_states(self.model, kept, texts):
             return self._run()
 

@@ -40,12 +40,17 @@ class ReadTokens(NamedTuple):
 
     @classmethod
     def of(
-        cls, model: LexicalSAE, input_ids: Int[Tensor, "B L"], mask: Bool[Tensor, "B L"], most_windows: int | None
+        cls,
+        model: LexicalSAE,
+        input_ids: Int[Tensor, "B L"],
+        mask: Bool[Tensor, "B L"],
+        most_windows: int | None,
+        generator: torch.Generator | None = None,
     ) -> "ReadTokens":
         """The states of a batch; with a number, of at most so many windows of each text, at random."""
         windows = model.windows(input_ids, mask)
         if windows is not None and most_windows is not None:
-            windows = windows.sample(most_windows)
+            windows = windows.sample(most_windows, generator)
         return cls(input_ids, mask, model.encoder_states(input_ids, mask, windows=windows), windows)
 
     @property
@@ -175,7 +180,7 @@ class Documents(OfOneHead):
         count = len(self.texts) - self.num_made
         texts = TokenizedTexts(self.texts.ids[:count], self.texts.tokens_cut[:count], self.texts.pad_id)
         weights = None if self.weights is None else self.weights[:count]
-        return Documents(texts, self.labels[:count], self.head, weights=weights)
+        return Documents(texts, self.labels[:count], self.head, weights=weights, most_windows=self.most_windows)
 
     def content(self) -> Iterator[bytes]:
         yield json.dumps([self.texts.ids, self.labels.tolist()]).encode()

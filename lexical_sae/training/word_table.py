@@ -29,7 +29,7 @@ from lexical_sae.models.layers.literal_words import occurrences
 from lexical_sae.models.lexical_sae import LexicalSAE
 from lexical_sae.models.literal_reading import read_words
 from lexical_sae.models.table_head import TableHead
-from lexical_sae.training.tasks import Documents
+from lexical_sae.training.tasks import Documents, ReadTokens
 from lexical_sae.utils.progress import OnStep, Step, silent
 
 logger = logging.getLogger(__name__)
@@ -116,14 +116,18 @@ def word_vectors(model: LexicalSAE, documents: Documents, on_step: OnStep = sile
     sums = torch.zeros(len(model.dimensions), model.backbone.encoder_width, dtype=torch.float64)
     counts = torch.zeros(len(model.dimensions), dtype=torch.long)
     done = 0
+    # Of long texts some windows: means need not see every occurrence. Drawn in the same way every time: no seed.
+    generator = torch.Generator().manual_seed(0)
     was_training = model.training
     model.eval()
     for rows in length_buckets(documents.texts, 64):
         batch = documents.texts.batch(rows)
         input_ids, mask = batch.input_ids.to(device), batch.attention_mask.to(device)
-        words = model.own_words(input_ids).masked_fill(~mask.bool(), NO_WORD)
+        tokens = ReadTokens.of(model, input_ids, mask.bool(), documents.most_windows, generator)
+        is_read = mask.bool() if tokens.is_read is None else tokens.is_read
+        words = model.own_words(input_ids).masked_fill(~is_read, NO_WORD)
         _, _, found = occurrences(words)
-        states = model.literal.word_states(model.encoder_states(input_ids, mask), input_ids, words != NO_WORD)
+        states = model.literal.word_states(tokens.states, input_ids, words != NO_WORD)
         sums.index_add_(0, found.cpu(), states.double().cpu())
         counts += torch.bincount(found.cpu(), minlength=len(counts))
         done += len(rows)
