@@ -2,8 +2,8 @@
 
     python -m benchmarks.long_texts imdb --rows 2000 --tests 5000 --needles 300
 
-Each table is fitted without context, on the first window of the training texts or on all of them; the words' mean states
-are read once, for all. Then short test texts are hidden in neutral filler (`lexical-sae long-context`). TF-IDF with
+Each table is fitted without context, on the first window of the training texts or on all of them; the words' mean
+states are read once, for all. Then short test texts are hidden in neutral filler (`lexical-sae long-context`). TF-IDF with
 logistic regression stands beside them. An hour of context comes on top: `lexical-sae train`.
 """
 
@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from lexical_sae.data import TextDataset, TextSplit, load_text_dataset
 from lexical_sae.models.lexical_sae import CLASSIFY, LexicalSAE
@@ -43,10 +44,10 @@ def main() -> None:
     vectors = word_table.word_vectors(whole, replace(documents(whole, dataset.train), most_windows=1))
     word_table.word_vectors = lambda *_, **__: vectors
     print(f"mean states read in {time.process_time() - started:.0f} s of processor time", flush=True)
-    first = None
+    first, closed = None, whole.gate.closed.clone()
     for name, model in (("first window", cut_to_window(whole)), ("whole", whole)):
         for certainty in CERTAINTIES:
-            scores = _fit_and_score(model, dataset, certainty)
+            scores = _fit_and_score(model, closed, dataset, certainty)
             first = first or scores
             print(
                 f"{name}, least_certainty {certainty:g}: {100 * scores.accuracy:.1f} with {scores.active_words:.0f} "
@@ -66,10 +67,11 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _fit_and_score(model: LexicalSAE, dataset: TextDataset, certainty: float) -> Scores:
+def _fit_and_score(model: LexicalSAE, closed: Tensor, dataset: TextDataset, certainty: float) -> Scores:
     head = model.head()
     head.config = head.config.model_copy(update={"least_certainty": certainty})
-    model.gate.closed.copy_(~model.dimensions.feature_mask)
+    # Each fit closes what it empties.
+    model.gate.closed.copy_(closed)
     train = documents(model, dataset.train)
     word_table.fit_word_table(model, train, random_folds(train.texts.ids, 0), ())
     return score(without_context(model), dataset.test)

@@ -1,5 +1,7 @@
 """Windows of long texts: every token has one state, that of the window in which it stands furthest from a cut."""
 
+import json
+
 import pytest
 import torch
 from hypothesis import given
@@ -11,6 +13,8 @@ from lexical_sae.models import long_texts
 from lexical_sae.models.config import ModelConfig
 from lexical_sae.models.lexical_sae import LexicalSAE
 from lexical_sae.models.long_texts import Windows, longest, stretches
+from lexical_sae.models.persistence import digest, from_pretrained, save_pretrained
+from lexical_sae.models.word_views import cut_to_window
 from lexical_sae.recipes import recipe_by_name
 from tests import tiny
 from tests.literal import TEXTS, batch_of, literal_model
@@ -178,3 +182,22 @@ def test_the_default_recipe_reads_whole_and_older_settings_cut():
     assert ModelConfig().long_texts == "cut"
     model = literal_model(long_texts="cut", max_length=10)
     assert model.max_length == model.window == 10
+
+
+def test_a_model_saved_before_there_were_windows_reads_as_it_did(tmp_path):
+    model = whole_model()
+    del model.heads["tag"], model.labels["tag"]
+    save_pretrained(model, tmp_path / "model")
+    whole = from_pretrained(tmp_path / "model")
+    path = tmp_path / "model" / "config.json"
+    saved = json.loads(path.read_text())
+    del saved["parts"]["long_texts"], saved["parts"]["most_windows"], saved["parts"]["head"]["least_certainty"]
+    path.write_text(json.dumps(saved | {"own_sha256": digest(saved)}))
+    older = from_pretrained(tmp_path / "model")
+    assert older.config.long_texts == "cut"
+    ids, mask = batch_of(older, LONG, TEXTS[1])
+    assert ids.shape[1] == older.window
+    assert torch.equal(
+        older.encode_document(ids, mask).sparse_vector, cut_to_window(model).encode_document(ids, mask).sparse_vector
+    )
+    assert batch_of(whole, LONG)[0].shape[1] > whole.window

@@ -400,9 +400,8 @@ def test_a_row_is_certain_if_it_stays_where_it_is_without_a_fold():
 def test_words_that_say_nothing_have_fewer_rows_and_words_that_decide_keep_theirs():
     chance = random.Random(0)
     plain = ["the", "film", "movie", "plot", "acting", "dog", "city", "river", "money", "bank"]
-    texts = [
-        " ".join([*chance.sample(plain, 6), chance.choice(["good", "great"] if i % 2 else ["bad"])]) for i in range(60)
-    ]
+    opinions = [chance.choice(["good", "great"] if i % 2 else ["bad"]) for i in range(60)]
+    texts = [" ".join([*chance.sample(plain, 6), opinion]) for opinion in opinions]
     labels = [2 * (i % 2) for i in range(60)]
     usual, _ = fitted(texts, labels)
     model = literal_model()
