@@ -1,7 +1,7 @@
 """Rows per second of `score` by engine and number of workers: `python -m benchmarks.engines [ROWS]`.
 
 The default recipe on the bundled encoder, its table drawn at random. Runs take turns, and only the time from the first
-part that is done to the last counts: starting Ray or processes and loading models is left out of the ratios, and printed.
+part that is done to the last counts: starting Ray or processes and loading models is printed, and not in the ratios.
 """
 
 import os
@@ -10,7 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks.scoring import invented_texts, literal_model
+from benchmarks.scoring import literal_model, review_texts
 from lexical_sae.models.persistence import saved_sha256
 from lexical_sae.scale.inputs import Columns, find_inputs
 from lexical_sae.scale.local import score_locally
@@ -26,7 +26,7 @@ def main(rows: int = 3000) -> None:
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         model = str(literal_model().save_pretrained(home / "model"))
-        texts = str(invented_texts(home / "texts.parquet", rows, words=16))
+        texts = str(review_texts(home / "texts.parquet", rows, words=16))
         for turn in range(ROUNDS):
             for name, engine in ENGINES.items():
                 rates = {}

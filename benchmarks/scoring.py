@@ -1,4 +1,4 @@
-"""What is scored in benchmarks: a model of the default recipe with a random table, and invented texts."""
+"""What is scored in benchmarks: a model of the default recipe with a random table, and texts of any length."""
 
 from pathlib import Path
 
@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
 
+from lexical_sae.data import load_text_dataset
 from lexical_sae.models.lexical_sae import CLASSIFY, LexicalSAE
 from lexical_sae.recipes import recipe_by_name
 
@@ -36,11 +37,9 @@ def invented_words(count: int) -> list[str]:
     return ["zq" + "".join(SYLLABLES[i // 50**place % 50] for place in range(4)) for i in range(count)]
 
 
-def invented_texts(path: Path, rows: int, words: int, seed: int = 0) -> Path:
-    """A Parquet file of texts of about so many words each, all of them whole for the tokenizer."""
-    known = "the a film was good bad great plot story actor music very not never slow warm dull funny sad long".split()  # noqa: SIM905
-    generator = np.random.default_rng(seed)
-    lengths = np.maximum(1, generator.poisson(words, rows))
-    texts = [" ".join(generator.choice(known, count)) for count in lengths.tolist()]
-    pq.write_table(pa.table({"text": texts}), path)
+def review_texts(path: Path, rows: int, words: int, seed: int = 0) -> Path:
+    """A Parquet file of texts of so many words each, cut at random places out of film reviews."""
+    running = " ".join(load_text_dataset("movie_snippets").train.texts).split()
+    begins = np.random.default_rng(seed).integers(0, len(running) - words, rows).tolist()
+    pq.write_table(pa.table({"text": [" ".join(running[begin : begin + words]) for begin in begins]}), path)
     return path

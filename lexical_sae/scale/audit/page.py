@@ -29,7 +29,9 @@ COLUMNS = ("word", "per text", "listed in", "when listed")
 
 def audit_page(found: Audit) -> SectionsPage:
     """The page."""
-    sections = [Section("Words of each class", WORDS, pairs=_class_pairs(found))]
+    count = len(found.decisions["prediction"])
+    more = f" The {MOST_CLASSES} most frequent of {count} classes." if count > MOST_CLASSES else ""
+    sections = [Section("Words of each class", WORDS + more, pairs=_class_pairs(found))]
     if found.groups is not None:
         sections.append(_group_section(found, found.groups))
     if found.periods is not None:

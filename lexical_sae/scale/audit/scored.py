@@ -116,7 +116,7 @@ class Scored:
 
     def _side(self, view: str, columns: dict[str, str], *, own: bool) -> str:
         """The view's rows with what the questions need of each."""
-        at = self._time_of(view, columns) if own or self.asked.needs_time else "null::timestamp"
+        at = self._time_of(view, columns) if own else "null::timestamp"
         group = f"coalesce({self._column(columns, self.asked.by)}::varchar, '')" if own and self.asked.by else "''"
         return f"""
             select row_id, source, source_row, label, prediction, probability, probabilities, words, tokens_cut,
@@ -155,10 +155,17 @@ class Scored:
 
     def _check(self) -> None:
         """Refuse what cannot be answered, and say which rows are left out."""
-        after, before, timeless, groups, periods = self.rows(
+        after, before, timeless, timed, groups, periods = self.rows(
             "select count(*) filter (is_after), count(*) filter (not is_after), "
-            "count(*) filter (own and moment is null), count(distinct grp), count(distinct period) from rows"
+            "count(*) filter (own and moment is null), count(moment), count(distinct grp), count(distinct period) from rows"
         )[0]
+        if self.time is not None and not timed:
+            if self.asked.time or self.asked.needs_time:
+                raise DataError(
+                    f"no row has a date in column {self.time!r}; give a column of dates, such as 2026-01-31"
+                )
+            self.notes.append(f"column {self.time!r} holds no dates, so nothing is shown over time")
+            self.time = None
         if not after:
             raise DataError("no row is in the period that is audited; give another --since or --until")
         if self.asked.compares and not before:

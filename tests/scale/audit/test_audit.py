@@ -190,12 +190,22 @@ def test_questions_that_cannot_be_answered_say_what_to_do(planted, tmp_path):
         audit(planted, Asked(time="probability"))
     with pytest.raises(SavedFileError, match="holds no scored rows"):
         audit(tmp_path)
+    with pytest.raises(DataError, match="no row has a date in column 'region'"):
+        audit(planted, Asked(time="region"))
     with pytest.raises(SettingsError, match="not before until"):
         Asked(since=SINCE, until=SINCE)
     about = About(model="a", labels=("x",), explain="none")
     pq.write_table(scored_schema(about).empty_table(), tmp_path / "part-00000-000000.parquet")
     with pytest.raises(SavedFileError, match="has no words; score its texts again with --explain top"):
         audit(tmp_path)
+
+
+def test_a_table_of_three_rows_has_a_page(tmp_path):
+    write_scored(tmp_path, Invented(3, vocabulary=50))
+    found = audit(tmp_path, Asked(by="region", time="date", against=str(tmp_path)))
+    assert found.rows == 3
+    assert "none" in sections_html(audit_page(found))
+    assert found.drift.found == 0
 
 
 def test_an_unfinished_table_is_audited_and_says_so(planted, tmp_path):
