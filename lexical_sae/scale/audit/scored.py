@@ -157,7 +157,8 @@ class Scored:
         """Refuse what cannot be answered, and say which rows are left out."""
         after, before, timeless, timed, groups, periods = self.rows(
             "select count(*) filter (is_after), count(*) filter (not is_after), "
-            "count(*) filter (own and moment is null), count(moment), count(distinct grp), count(distinct period) from rows"
+            "count(*) filter (own and moment is null), count(moment), count(distinct grp), count(distinct period) "
+            "from rows"
         )[0]
         if self.time is not None and not timed:
             if self.asked.time or self.asked.needs_time:
