@@ -109,6 +109,8 @@ class Encoded:
             labels=self.labels[some],
             states=self.states[some],
             weights=None if self.weights is None else self.weights[some],
+            tokens=None if self.tokens is None else self.tokens.take(some),
+            is_made=None if self.is_made is None else self.is_made[some],
         )
 
 
