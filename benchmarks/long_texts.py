@@ -3,8 +3,8 @@
     python -m benchmarks.long_texts imdb --rows 2000 --tests 5000 --needles 300
 
 Each table is fitted without context, on the first window of the training texts or on all of them; the words' mean
-states are read once, for all. Then short test texts are hidden in neutral filler (`lexical-sae long-context`). TF-IDF with
-logistic regression stands beside them. An hour of context comes on top: `lexical-sae train`.
+states are read once, for all. Then short test texts are hidden in neutral filler (`lexical-sae long-context`). TF-IDF and
+logistic regression stand beside them.
 """
 
 import argparse
