@@ -10,7 +10,17 @@ import typer
 from rich.text import Text
 
 from lexical_sae.commands.console import console, training_together, watching
-from lexical_sae.commands.options import RECIPES, Device, SkipBadRows, require_choice, require_file
+from lexical_sae.commands.options import (
+    RECIPES,
+    TARGETS,
+    Device,
+    LabelColumns,
+    LabelSeparator,
+    SkipBadRows,
+    listed,
+    require_choice,
+    require_file,
+)
 from lexical_sae.utils.errors import SettingsError
 
 if TYPE_CHECKING:  # imported late, so that --help does not wait for torch
@@ -57,6 +67,15 @@ def train(
     ] = False,
     text_column: Annotated[str | None, typer.Option(help="Column with the text; inferred when not given.")] = None,
     label_column: Annotated[str | None, typer.Option(help="Column with the label; inferred when not given.")] = None,
+    label_columns: LabelColumns = None,
+    label_separator: LabelSeparator = None,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            help="What a text has: classes (one label), labels (any number of them) or number. Never guessed: 1 to 5 "
+            "are classes unless you say number."
+        ),
+    ] = None,
     skip_bad_rows: SkipBadRows = False,
     baselines: Baselines = True,
     device: Device = "auto",
@@ -64,6 +83,10 @@ def train(
     """Train a classifier on a data set or your own file.
 
     Example: lexical-sae train tickets.csv --out results/tickets
+
+    Any number of labels per text: lexical-sae train comments.csv --label-columns toxic,threat,insult
+
+    A number per text: lexical-sae train reviews.csv --label-column stars --target number
     """
     if (data is None) == (config is None):
         raise SettingsError(
@@ -72,15 +95,17 @@ def train(
     require_file(data)
     require_file(config, "experiment file")
     require_choice("--recipe", recipe, RECIPES)
-    if config is not None and (text_column or label_column or skip_bad_rows or recipe):
-        raise SettingsError(f"with --config, set recipe, text_column, label_column and skip_bad_rows in {config}")
+    require_choice("--target", target, TARGETS)
+    columns = {"text_column": text_column, "label_column": label_column, "label_columns": listed(label_columns)}
+    columns |= {"label_separator": label_separator, "target": target}
+    if config is not None and (any(columns.values()) or skip_bad_rows or recipe):
+        raise SettingsError(f"with --config, set recipe, {', '.join(columns)} and skip_bad_rows in {config}")
     from lexical_sae.config.load import build_config, load_config
 
     if config is not None:
         settings = load_config(config)
     else:
         name = Path(str(data)).stem
-        columns = {"text_column": text_column, "label_column": label_column}
         source = {"dataset_name": data, **columns, "skip_bad_rows": skip_bad_rows}
         settings = build_config(
             {
@@ -163,12 +188,14 @@ def _show_three(run: "Run") -> None:
     test = dataset.test
     short = [row for row, text in enumerate(test.texts) if 40 <= len(text) <= 240] or range(len(test))
     # One of each class first, so that not all three are of a kind.
-    first_of_class = {test.labels[row]: row for row in reversed(short)}
+    strata = test.strata()
+    first_of_class = {strata[row]: row for row in reversed(short)}
     chosen = dict.fromkeys([*first_of_class.values(), *short])
     rows = list(chosen)[:3]
     explanations = inference.explain(model, [test.texts[row] for row in rows], causes=True)
     for row, explanation in zip(rows, explanations, strict=True):
-        console.print(explanation_panel(explanation, labelled=dataset.label_names[test.labels[row]]))
+        (labelled,) = model.output.labelled([test.labels[row]], dataset.label_names)
+        console.print(explanation_panel(explanation, labelled=labelled))
 
 
 def _leave_report(run: "Run") -> None:

@@ -9,6 +9,8 @@ from lexical_sae.evaluation.context.measuring import measure_context
 from lexical_sae.evaluation.context.references import fit_references, sentiment_lexicon
 from lexical_sae.evaluation.names.bag_of_words import BagOfWords, NoWords
 from lexical_sae.evaluation.names.tests import measure_names, strongest_words
+from lexical_sae.inference.labels import labels_of
+from lexical_sae.outputs import Classes
 from lexical_sae.runs.folder import NAMES, write_json
 from lexical_sae.runs.run import Run
 from lexical_sae.runs.seeds import Watchers
@@ -31,6 +33,9 @@ def name_run(run: Run, watchers: Watchers = Watchers()) -> dict[str, Any] | None
     """
     texts = run.config.evaluation.names_texts
     if not texts:
+        return None
+    if not isinstance(run.first.model.output, Classes):
+        watchers.on_note(f"names are not measured: the tests are about classes, not {run.first.model.output.title}")
         return None
     if saved := run.names_on(texts):
         return saved
@@ -59,6 +64,7 @@ def run_names(
     run = run.first
     run.require_made_by(run.config)
     model, dataset = run.model_and_data()
+    labels_of(model, "a test of names")
     seed = run.seed
     bag = BagOfWords(dataset.train.texts, dataset.train.labels)
     train, test = dataset.train, dataset.test

@@ -22,6 +22,7 @@ from lexical_sae.models.layers.activation import GateOutput
 from lexical_sae.models.layers.cut_words import NO_WORD
 from lexical_sae.models.layers.shapes import ShapeFeatures
 from lexical_sae.models.lexical_sae import CLASSIFY, TAG, EncodedDocument, LexicalSAE
+from lexical_sae.outputs.kind import Targets
 from lexical_sae.utils.errors import DataError
 
 IGNORED = -100
@@ -46,7 +47,7 @@ class Encoded:
     """What the gate was given; -inf where a word cannot open."""
     own: Bool[Tensor, "N K"]
     """Words that stand in the text (at the position), if they may be features."""
-    labels: Int[Tensor, " N"]
+    labels: Targets
     states: Float[Tensor, "N E"]
     """The encoder's state of each: the mean over a document's tokens, or that of the position itself."""
     head: str
@@ -76,6 +77,7 @@ class Encoded:
             labels=self.labels[some],
             states=self.states[some],
             weights=None if self.weights is None else self.weights[some],
+            is_made=None if self.is_made is None else self.is_made[some],
         )
 
 
@@ -133,7 +135,8 @@ class Documents(OfOneHead):
     """Texts with one label each."""
 
     texts: TokenizedTexts
-    labels: Int[Tensor, " T"]
+    labels: Targets
+    """What is to be learned of each, by the output kind of the model: of classes, their places."""
     head: str = CLASSIFY
     num_made: int = 0
     """How many of the texts, the last ones, were made by rule: context learns from them, a table of words does not."""
@@ -287,7 +290,7 @@ def _encoded(
     model: LexicalSAE,
     found: EncodedDocument,
     ids: Int[Tensor, "N L"],
-    labels: Int[Tensor, " N"],
+    labels: Targets,
     states: Float[Tensor, "N E"],
     head: str,
 ) -> Encoded:
