@@ -135,6 +135,7 @@ def train_and_show(config: "ExperimentConfig", device: str, *, resume: bool, bas
     from lexical_sae.models.bundled import BUNDLED
     from lexical_sae.report.context import main_context_rows
     from lexical_sae.report.terminal import figures_table, mean_figures, name_figures, score_figures
+    from lexical_sae.runs.inputs import output_of
 
     heading = f"{config.experiment_name}: {config.data.dataset_name} with {config.model.name}, recipe {config.recipe}"
     with training_together(device) as is_first:
@@ -160,7 +161,7 @@ def train_and_show(config: "ExperimentConfig", device: str, *, resume: bool, bas
     console.print(Text(f"everything is in {config.output_dir}", style="dim"))
     _show_three(run)
     _leave_report(run)
-    console.print(_next_steps(run.folder))
+    console.print(_next_steps(run.folder, is_of_classes=output_of(config) == TARGETS[0]))
 
 
 def _show_baselines(run: "Run") -> None:
@@ -214,16 +215,16 @@ def _leave_report(run: "Run") -> None:
         console.print(Text.assemble("Report, to open in a browser: ", (shown(str(written)), "bold")), soft_wrap=True)
 
 
-def _next_steps(run: Path) -> Text:
+def _next_steps(run: Path, *, is_of_classes: bool) -> Text:
     beside = Path(sys.executable).parent / "lexical-sae"
     command = "lexical-sae" if shutil.which("lexical-sae") else shlex.quote(str(beside))
+    explore = ("\nRead, question and edit it in the browser: ", (f"{command} explore {shlex.quote(str(run))}", "bold"))
+    names = ("\nDo its names hold? ", (f"{command} names {shlex.quote(str(run))}", "bold"))
     return Text.assemble(
-        "\nRead, question and edit it in the browser: ",
-        (f"{command} explore {shlex.quote(str(run))}", "bold"),
+        *(explore if is_of_classes else ()),
         "\nTry your own: ",
         (f'{command} explain {shlex.quote(str(run))} "your sentence here"', "bold"),
-        "\nDo its names hold? ",
-        (f"{command} names {shlex.quote(str(run))}", "bold"),
+        *(names if is_of_classes else ()),
         "\nYour own data: ",
         (f"{command} train your.csv --out results/yours", "bold"),
     )

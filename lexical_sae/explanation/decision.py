@@ -13,6 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from lexical_sae.explanation.words import PIECE, STRICT, Pieces, SpanContribution, WordContribution, merged
 from lexical_sae.outputs import CLASSES, OUTPUTS
+from lexical_sae.outputs.classes import runner_up
 from lexical_sae.utils.errors import SavedFileError
 from lexical_sae.utils.part import first_complaint
 
@@ -108,6 +109,11 @@ class Explanation:
         """
         share = OUTPUTS[self.output].confidence(self.target, self.probability, self.probabilities)
         return share if self.abstained is None else f"(most probable: {self.most_probable} {share})"
+
+    @property
+    def runner_up(self) -> tuple[str, float]:
+        """The second most probable label with its probability."""
+        return runner_up(self.probabilities)
 
     @property
     def headline(self) -> str:

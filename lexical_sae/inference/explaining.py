@@ -11,11 +11,13 @@ from lexical_sae.explanation import ABSTAIN, Cause, WordContribution
 from lexical_sae.inference.causes import find_causes
 from lexical_sae.inference.methods import METHODS, Shares
 from lexical_sae.inference.places import Place, Places, find_places
+from lexical_sae.inference.predicting import predict
 from lexical_sae.inference.question import Question
 from lexical_sae.inference.reading import ReadTexts, answers, is_one_text
 from lexical_sae.inference.unusual import unusual
 from lexical_sae.mechanistic.exact import Removal, leave_one_out
 from lexical_sae.models.lexical_sae import CLASSIFY, LexicalSAE
+from lexical_sae.outputs import Labels
 from lexical_sae.report.explanation.limits import limits
 from lexical_sae.report.explanation.shown import ShownExplanation, ShownExplanations
 
@@ -131,6 +133,25 @@ def explain_stream(
     asked = {"effects": effects, "places": places, "causes": causes, "abstain": abstain}
     question = Question.of(model, target, contrast, method, **asked, **shown)
     return _explanations(model, texts, question, batch_size)
+
+
+def explain_decided(model: LexicalSAE, texts: Iterable[str], **question: Any) -> Iterator[ShownExplanation]:
+    """An explanation for every label that is decided for; where there is none, for the one nearest to its threshold.
+
+    For models of any number of labels per text. Others give a text one decision, and so one explanation.
+
+    Args:
+        model: The model.
+        texts: An iterable of strings.
+        question: The other arguments of `explain`, but for the target.
+    """
+    if not isinstance(model.output, Labels):
+        yield from explain_stream(model, texts, **question)
+        return
+    for text in texts:
+        (decided,) = predict(model, [text])
+        for label in decided or (None,):
+            yield explain(model, text, target=label, **question)
 
 
 def _explanations(model: LexicalSAE, texts: Any, question: Question, batch_size: int) -> Iterator[ShownExplanation]:

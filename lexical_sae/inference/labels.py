@@ -23,7 +23,7 @@ def labels_of(model: LexicalSAE, what: str = "this") -> tuple[str, ...]:
     if not isinstance(model.output, Classes):
         raise SettingsError(
             f"{what} is for models that give a text one of several labels; this model has {model.output.title} "
-            f"({', '.join(names)}). It can predict, explain, be evaluated and reported"
+            f"({', '.join(names)}), which predict, explain, evaluate and report are for"
         )
     return names
 

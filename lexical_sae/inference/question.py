@@ -11,7 +11,7 @@ from lexical_sae.inference.labels import check_method, label_index, labels_of, n
 from lexical_sae.inference.methods import METHODS
 from lexical_sae.mechanistic.exact import contrast
 from lexical_sae.models.lexical_sae import LexicalSAE
-from lexical_sae.outputs import OutputKind
+from lexical_sae.outputs import CLASSES, OutputKind
 from lexical_sae.utils.errors import SettingsError
 
 
@@ -23,7 +23,6 @@ class Question:
     """The label to explain; None for the most probable one that is not the contrast."""
     contrast: int | None
     """The label to contrast it with; None for the mean of all."""
-    output: OutputKind
     method: str
     effects: bool
     """Whether to compute the effect of removing each word alone."""
@@ -37,6 +36,8 @@ class Question:
     """Whether to measure which word causes each shift by context."""
     merge_inflections: bool = False
     """Whether explanations show forms of one word as one when they are shown."""
+    output: OutputKind = CLASSES
+    """What the decisions are between."""
 
     @classmethod
     def of(
@@ -64,7 +65,16 @@ class Question:
             raise SettingsError(f"target and contrast are both {labels[chosen]!r}; a label is not more than itself")
         abstention = Abstention.of(model, abstain)
         return cls(
-            chosen, other, model.output, method, effects, places, all_tokens, abstention, causes, merge_inflections
+            chosen,
+            other,
+            method,
+            effects,
+            places,
+            all_tokens,
+            abstention,
+            causes,
+            merge_inflections,
+            model.output,
         )
 
     def targets(self, logits: Float[Tensor, "B C"]) -> Int[Tensor, " B"]:

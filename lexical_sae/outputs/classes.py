@@ -90,7 +90,7 @@ class Classes(OutputKind):
         share = f"{probability:.0%}"
         if len(probabilities) <= FEW_LABELS:
             return share
-        label, second = sorted(probabilities, key=lambda pair: -pair[1])[1]
+        label, second = runner_up(probabilities)
         return f"{share}, then {label} {second:.0%}"
 
     def surprise(self, logits: Logits, targets: Int[Tensor, " N"]) -> Scalar:
@@ -113,6 +113,11 @@ class Classes(OutputKind):
 
     def weights(self, rows: Float[Tensor, "*batch C"]) -> Float[Tensor, "*batch C"]:
         return rows - rows.mean(-1, keepdim=True)
+
+
+def runner_up(probabilities: Sequence[tuple[str, float]]) -> tuple[str, float]:
+    """The second most probable label with its probability."""
+    return sorted(probabilities, key=lambda pair: -pair[1])[1]
 
 
 def weighted_cross_entropy(

@@ -159,7 +159,8 @@ class Criterion(nn.Module):
                 continue
             encoded = task.encode(model, rows, live_only=True)
             logits = model.decide(encoded.sparse_vector, encoded.head, encoded.words).logits
-            found = {name: value.item() for name, value in self.ask(model, encoded).values.items()}
+            asked = self.ask(model, encoded).values if self.objective.terms else {}
+            found = {name: value.item() for name, value in asked.items()}
             found["ce"] = self.task_loss(model, logits, encoded).item()
             output = model.output_of(encoded.head)
             quality = output.quality(logits, encoded.labels).float()

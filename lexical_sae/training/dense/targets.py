@@ -104,6 +104,9 @@ def _ridge(train: Columns, targets: ndarray, strength: float, others: Sequence[C
 
 FITS: dict[str, Callable[..., list[ndarray]]] = {Labels().kind: _one_against_rest, Number().kind: _ridge}
 SETTINGS = {Labels().kind: "C", Number().kind: "alpha"}
-TFIDF_STRENGTHS = {Labels().kind: (1.0, 4.0, 16.0, 64.0), Number().kind: (0.3, 1.0, 3.0, 10.0)}
-FROZEN_STRENGTHS = {Labels().kind: (1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3), Number().kind: (30.0, 100.0, 300.0, 1e3, 3e3)}
+TFIDF_STRENGTHS = {Labels().kind: (1.0, 4.0, 16.0, 64.0, 256.0), Number().kind: (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)}
+FROZEN_STRENGTHS = {
+    Labels().kind: (1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3),
+    Number().kind: (3.0, 10.0, 30.0, 100.0, 300.0, 1e3, 3e3),
+}
 """What may be chosen from: for labels, the larger the weaker the prior; for numbers, the reverse."""
