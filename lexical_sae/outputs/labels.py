@@ -16,6 +16,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, one_hot
 
 from lexical_sae.outputs.figures import Measure, TaskScores, label_measure, label_scores
 from lexical_sae.outputs.kind import Logits, Scalar, Scored, Shares, as_doubles, mean_of, weighted, weighted_mean
+from lexical_sae.utils.errors import DataError
 
 NONE = "none"
 """What is shown for a text without any label."""
@@ -34,6 +35,12 @@ class Labels(Scored):
     better: ClassVar = "right about more labels of validation texts"
     keys: ClassVar = ("macro_f1", "micro_f1", "exact_match")
     less_is_better: ClassVar = False
+
+    def fitted(self, labels: Sequence[Any]) -> "Labels":
+        marks = np.asarray(labels)
+        if (marks == marks[:1]).all():
+            raise DataError(f"all {len(marks)} training texts have the same labels; there is nothing to learn")
+        return self
 
     def tuned(self, logits: Callable[[], Logits], labels: Sequence[Any]) -> "Labels":
         """With the threshold of each label that gives it the best F1 on validation texts."""

@@ -58,7 +58,7 @@ def test_no_constant_prediction_has_less_loss_than_guessing(kind):
         return loss
 
     step.step(closure)
-    assert float(closure()) == pytest.approx(least, abs=1e-5)
+    assert closure().item() == pytest.approx(least, abs=1e-5)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -66,10 +66,10 @@ def test_a_pupil_that_decides_like_its_teacher_has_nothing_to_learn_and_the_teac
     output, logits, _ = given(kind)
     teacher, pupil = logits.clone().requires_grad_(), logits.clone().requires_grad_()
     same = output.imitation(teacher, pupil)
-    assert float(same) == pytest.approx(0, abs=1e-7)
+    assert same.item() == pytest.approx(0, abs=1e-7)
     other = output.imitation(teacher, (pupil.flip(0) if kind == "number" else pupil + torch.randn_like(pupil)))
     other.backward()
-    assert float(other) > 0
+    assert other.item() > 0
     assert teacher.grad is None
     assert pupil.grad is not None
     assert pupil.grad.abs().sum() > 0
