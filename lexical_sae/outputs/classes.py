@@ -76,7 +76,7 @@ class Classes(OutputKind):
         return decision
 
     def labelled(self, labels: Sequence[Any], names: Sequence[str]) -> list[str]:
-        return [names[label] for label in labels]
+        return [names[int(label)] for label in labels]
 
     def told(self, probabilities: Sequence[float], target: int) -> float:
         """That of the most probable class, whichever is explained."""
