@@ -58,6 +58,11 @@ class Scores:
         """Mean F1 of the classes, or labels."""
         return self.task["macro_f1"]
 
+    @property
+    def majority(self) -> float:
+        """Accuracy of always naming the most frequent class."""
+        return self.task["majority"]
+
     def as_dict(self) -> dict[str, Any]:
         """The figures, as plain data."""
         return {**self.task, **{k: v for k, v in asdict(self).items() if k not in ("task", "is_correct")}}
