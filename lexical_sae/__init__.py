@@ -14,7 +14,7 @@ Public names, loaded on first use:
     compute_attribution_tensor, identity_error   contributions, and how exactly they add up
     load_text_dataset, read_text_dataset, load_tagged_dataset
     evaluate                          every metric of a model on labelled texts
-    LexicalClassifier, LexicalVectorizer, LexicalTagger   scikit-learn estimators
+    LexicalClassifier, LexicalRegressor, LexicalVectorizer, LexicalTagger   scikit-learn estimators
     find_label_issues                 labels that are probably wrong, by rows and by words
     certify, verify                   what an edit changed, in a file that others can check
 """
@@ -36,7 +36,13 @@ if TYPE_CHECKING:
     from lexical_sae.models.circuit_state import CircuitState
     from lexical_sae.models.lexical_sae import LexicalSAE
     from lexical_sae.runs import setup_and_train
-    from lexical_sae.sklearn import LexicalClassifier, LexicalTagger, LexicalVectorizer, find_label_issues
+    from lexical_sae.sklearn import (
+        LexicalClassifier,
+        LexicalRegressor,
+        LexicalTagger,
+        LexicalVectorizer,
+        find_label_issues,
+    )
 
 __version__ = "0.1.0"
 
@@ -44,6 +50,7 @@ __all__ = [
     "CircuitState",
     "Explanation",
     "LexicalClassifier",
+    "LexicalRegressor",
     "LexicalSAE",
     "LexicalTagger",
     "LexicalVectorizer",
@@ -74,6 +81,7 @@ _HOMES = {
     "CircuitState": "models.circuit_state",
     "Explanation": "explanation",
     "LexicalClassifier": "sklearn",
+    "LexicalRegressor": "sklearn",
     "LexicalSAE": "models.lexical_sae",
     "LexicalTagger": "sklearn",
     "LexicalVectorizer": "sklearn",

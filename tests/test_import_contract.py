@@ -27,6 +27,7 @@ LAYERS: list[list[str]] = [
     ["circuits"],
     ["mechanistic"],
     ["models"],
+    ["outputs"],
     ["data"],
     ["utils"],
     ["types"],

@@ -7,11 +7,13 @@ docstring states that a loss reads the batch as a whole. Attributions come from 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
-from torch.nn.functional import cross_entropy, kl_div, normalize
+from torch.nn.functional import cross_entropy, normalize
 
 from lexical_sae.circuits.trackers import AttributionCentroidTracker as AttributionCentroidTracker
 from lexical_sae.circuits.trackers import FeatureFrequencyTracker as FeatureFrequencyTracker
 from lexical_sae.models.circuit_state import CircuitState, circuit_mask
+from lexical_sae.outputs.classes import completeness_kl as completeness_kl
+from lexical_sae.outputs.classes import weighted_cross_entropy as weighted_cross_entropy
 from lexical_sae.utils.precision import full_precision
 
 Scalar = Float[Tensor, ""]
@@ -27,31 +29,6 @@ def keep_circuit(
 def completeness_ce(masked_logits: Float[Tensor, "N C"], labels: Int[Tensor, " N"]) -> Scalar:
     """Cross-entropy of the gold labels when only the circuit is left."""
     return cross_entropy(masked_logits, labels)
-
-
-def weighted_cross_entropy(
-    logits: Float[Tensor, "N C"],
-    labels: Int[Tensor, " N"],
-    weights: Float[Tensor, " N"] | None = None,
-    label_smoothing: float = 0.0,
-) -> Scalar:
-    """Mean over the samples of weight times cross-entropy; without weights, the mean cross-entropy."""
-    if weights is None:
-        return cross_entropy(logits, labels, label_smoothing=label_smoothing)
-    return (weights * cross_entropy(logits, labels, label_smoothing=label_smoothing, reduction="none")).mean()
-
-
-def completeness_kl(
-    full_logits: Float[Tensor, "N C"], masked_logits: Float[Tensor, "N C"], weights: Float[Tensor, " N"] | None = None
-) -> Scalar:
-    """`KL(full || circuit)`: how far the circuit's decision is from the whole model's, which does not learn from it.
-
-    With weights, each sample counts that many times.
-    """
-    full, masked = full_logits.detach().log_softmax(-1), masked_logits.log_softmax(-1)
-    if weights is None:
-        return kl_div(masked, full, reduction="batchmean", log_target=True)
-    return (weights * kl_div(masked, full, reduction="none", log_target=True).sum(-1)).mean()
 
 
 @full_precision()

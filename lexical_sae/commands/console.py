@@ -60,7 +60,7 @@ def _sentence(error: Exception) -> str:
 
 def _as_options(message: str) -> str:
     """A library's advice in the words of the command line. Example: "give text_column=" -> "give --text-column"."""
-    for name in ("text_column", "label_column"):
+    for name in ("text_column", "label_column", "label_columns", "label_separator"):
         message = message.replace(f"{name}=", f"--{name.replace('_', '-')} ")
     return message.replace("skip_bad_rows=True", "--skip-bad-rows")
 

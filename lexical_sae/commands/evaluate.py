@@ -12,6 +12,8 @@ from lexical_sae.commands.options import (
     Config,
     Device,
     LabelColumn,
+    LabelColumns,
+    LabelSeparator,
     Model,
     Out,
     RunFolder,
@@ -19,6 +21,7 @@ from lexical_sae.commands.options import (
     TextColumn,
     check_run,
     chosen_run,
+    listed,
     progress,
     require_file,
     saved_model,
@@ -48,6 +51,8 @@ def evaluate(
     ] = 10,
     text_column: TextColumn = None,
     label_column: LabelColumn = None,
+    label_columns: LabelColumns = None,
+    label_separator: LabelSeparator = None,
     skip_bad_rows: SkipBadRows = False,
     seed: Annotated[int, typer.Option(help="Seed of all that is sampled at random.", min=0)] = 0,
     device: Device = "auto",
@@ -78,7 +83,8 @@ def evaluate(
     chosen = resolve_device(device)
     loaded, own = from_pretrained(model).to(chosen), find_run(model)
     run = None if own is None else Run(own, device=device)
-    unseen = unseen_texts(loaded, run, data, Columns(text_column, label_column, True, skip_bad_rows))
+    columns = Columns(text_column, label_column, True, skip_bad_rows, listed(label_columns), label_separator)
+    unseen = unseen_texts(loaded, run, data, columns)
     for note in unseen.notes:
         console.print(Text(note, style="dim"))
     if unseen.warning:

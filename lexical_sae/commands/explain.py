@@ -86,6 +86,9 @@ def explain(
     it: stronger, weaker or reversed, and by which word. That word is found by masking every other word once; this is
     a measurement, not a proof.
 
+    A model of any number of labels gets a table per label that is decided for; --target asks for one. Of a model that
+    predicts a number, contributions and bias sum to the number.
+
     A file, as JSON lines: lexical-sae explain MODEL --file reviews.csv --json > why.jsonl
 
     A file, as a page: lexical-sae explain MODEL --file reviews.csv --html why.html
@@ -106,13 +109,16 @@ def explain(
         print_notes([NOT_CALIBRATED])
     from lexical_sae import inference
 
-    asked = {"target": target, "contrast": contrast, "method": method, "causes": True, "abstain": abstain}
+    asked = {"contrast": contrast, "method": method, "causes": True, "abstain": abstain}
     asked |= {"all_tokens": all_tokens, "merge_inflections": merge_inflections}
+    stream = inference.explain_decided
+    if target is not None or windows:
+        asked["target"], stream = target, inference.explain_stream
     if html is not None:
         from lexical_sae.runs.report import SHOWN_AT_MOST, write_explanations
 
         kept = given[:SHOWN_AT_MOST]
-        found = _watched(inference.explain_stream(loaded, kept, **asked), len(kept))
+        found = _watched(stream(loaded, kept, **asked), len(kept))
         page = write_explanations(found, html, str(file or "the command line"), left_out=len(given) - len(kept))
         typer.echo(f"written to {page}")
     elif windows:
@@ -121,7 +127,7 @@ def explain(
             for window in explained:
                 _show_window(window, show, as_json=as_json)
     else:
-        for explanation in _watched(inference.explain_stream(loaded, given, **asked), len(given)):
+        for explanation in _watched(stream(loaded, given, **asked), len(given)):
             show(explanation)
 
 

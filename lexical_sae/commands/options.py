@@ -22,7 +22,8 @@ if TYPE_CHECKING:  # imported late, so that --help does not wait for torch
 
 METHODS = ("dla", "path", "leave_one_out")
 RECIPES = ("anchored", "cajt", "cis", "lexical_sae", "neighbours", "transcoder")
-"""What `--method` and `--recipe` take: known here too, so that a typo does not wait for torch."""
+TARGETS = ("classes", "labels", "number")
+"""What `--method`, `--recipe` and `--target` take: known here too, so that a typo does not wait for torch."""
 
 Model = Annotated[Path, typer.Argument(help="Folder of a run, or of a saved model.")]
 RunFolder = Annotated[
@@ -52,9 +53,25 @@ File = Annotated[Path | None, typer.Option(help="Your texts: a data file (CSV, J
 Named = Annotated[str | None, typer.Option(help="A data set by name (docs/data.md); its test texts are used.")]
 TextColumn = Annotated[str | None, typer.Option(help="Column with the text; inferred when not given.")]
 LabelColumn = Annotated[str | None, typer.Option(help="Column with the label; inferred when not given.")]
+LabelColumns = Annotated[
+    str | None,
+    typer.Option(
+        help="Columns of 0 and 1, one per label, where texts have any number of labels: toxic,threat,insult.",
+        metavar="NAME,NAME,…",
+    ),
+]
+LabelSeparator = Annotated[
+    str | None,
+    typer.Option(help='What stands between the labels of a cell, where texts have any number of labels: ";".'),
+]
 SkipBadRows = Annotated[
     bool, typer.Option("--skip-bad-rows", help="Leave out rows of a file without text (or label) instead of stopping.")
 ]
+
+
+def listed(names: str | None) -> tuple[str, ...]:
+    """Names with commas between. Example: "toxic, threat" -> ("toxic", "threat")"""
+    return tuple(name.strip() for name in (names or "").split(",") if name.strip())
 
 
 def saved_model(path: Path) -> Path:

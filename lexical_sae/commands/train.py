@@ -10,7 +10,17 @@ import typer
 from rich.text import Text
 
 from lexical_sae.commands.console import console, training_together, watching
-from lexical_sae.commands.options import RECIPES, Device, SkipBadRows, require_choice, require_file
+from lexical_sae.commands.options import (
+    RECIPES,
+    TARGETS,
+    Device,
+    LabelColumns,
+    LabelSeparator,
+    SkipBadRows,
+    listed,
+    require_choice,
+    require_file,
+)
 from lexical_sae.utils.errors import SettingsError
 
 if TYPE_CHECKING:  # imported late, so that --help does not wait for torch
@@ -57,6 +67,15 @@ def train(
     ] = False,
     text_column: Annotated[str | None, typer.Option(help="Column with the text; inferred when not given.")] = None,
     label_column: Annotated[str | None, typer.Option(help="Column with the label; inferred when not given.")] = None,
+    label_columns: LabelColumns = None,
+    label_separator: LabelSeparator = None,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            help="What a text has: classes (one label), labels (any number of them) or number. Never guessed: 1 to 5 "
+            "are classes unless you say number."
+        ),
+    ] = None,
     skip_bad_rows: SkipBadRows = False,
     baselines: Baselines = True,
     device: Device = "auto",
@@ -64,6 +83,10 @@ def train(
     """Train a classifier on a data set or your own file.
 
     Example: lexical-sae train tickets.csv --out results/tickets
+
+    Any number of labels per text: lexical-sae train comments.csv --label-columns toxic,threat,insult
+
+    A number per text: lexical-sae train reviews.csv --label-column stars --target number
     """
     if (data is None) == (config is None):
         raise SettingsError(
@@ -72,15 +95,17 @@ def train(
     require_file(data)
     require_file(config, "experiment file")
     require_choice("--recipe", recipe, RECIPES)
-    if config is not None and (text_column or label_column or skip_bad_rows or recipe):
-        raise SettingsError(f"with --config, set recipe, text_column, label_column and skip_bad_rows in {config}")
+    require_choice("--target", target, TARGETS)
+    columns = {"text_column": text_column, "label_column": label_column, "label_columns": listed(label_columns)}
+    columns |= {"label_separator": label_separator, "target": target}
+    if config is not None and (any(columns.values()) or skip_bad_rows or recipe):
+        raise SettingsError(f"with --config, set recipe, {', '.join(columns)} and skip_bad_rows in {config}")
     from lexical_sae.config.load import build_config, load_config
 
     if config is not None:
         settings = load_config(config)
     else:
         name = Path(str(data)).stem
-        columns = {"text_column": text_column, "label_column": label_column}
         source = {"dataset_name": data, **columns, "skip_bad_rows": skip_bad_rows}
         settings = build_config(
             {
@@ -110,6 +135,7 @@ def train_and_show(config: "ExperimentConfig", device: str, *, resume: bool, bas
     from lexical_sae.models.bundled import BUNDLED
     from lexical_sae.report.context import main_context_rows
     from lexical_sae.report.terminal import figures_table, mean_figures, name_figures, score_figures
+    from lexical_sae.runs.inputs import output_of
 
     heading = f"{config.experiment_name}: {config.data.dataset_name} with {config.model.name}, recipe {config.recipe}"
     with training_together(device) as is_first:
@@ -135,7 +161,7 @@ def train_and_show(config: "ExperimentConfig", device: str, *, resume: bool, bas
     console.print(Text(f"everything is in {config.output_dir}", style="dim"))
     _show_three(run)
     _leave_report(run)
-    console.print(_next_steps(run.folder))
+    console.print(_next_steps(run.folder, is_of_classes=output_of(config) == TARGETS[0]))
 
 
 def _show_baselines(run: "Run") -> None:
@@ -163,12 +189,14 @@ def _show_three(run: "Run") -> None:
     test = dataset.test
     short = [row for row, text in enumerate(test.texts) if 40 <= len(text) <= 240] or range(len(test))
     # One of each class first, so that not all three are of a kind.
-    first_of_class = {test.labels[row]: row for row in reversed(short)}
+    strata = test.strata()
+    first_of_class = {strata[row]: row for row in reversed(short)}
     chosen = dict.fromkeys([*first_of_class.values(), *short])
     rows = list(chosen)[:3]
     explanations = inference.explain(model, [test.texts[row] for row in rows], causes=True)
     for row, explanation in zip(rows, explanations, strict=True):
-        console.print(explanation_panel(explanation, labelled=dataset.label_names[test.labels[row]]))
+        (labelled,) = model.output.labelled([test.labels[row]], dataset.label_names)
+        console.print(explanation_panel(explanation, labelled=labelled))
 
 
 def _leave_report(run: "Run") -> None:
@@ -187,16 +215,16 @@ def _leave_report(run: "Run") -> None:
         console.print(Text.assemble("Report, to open in a browser: ", (shown(str(written)), "bold")), soft_wrap=True)
 
 
-def _next_steps(run: Path) -> Text:
+def _next_steps(run: Path, *, is_of_classes: bool) -> Text:
     beside = Path(sys.executable).parent / "lexical-sae"
     command = "lexical-sae" if shutil.which("lexical-sae") else shlex.quote(str(beside))
+    explore = ("\nRead, question and edit it in the browser: ", (f"{command} explore {shlex.quote(str(run))}", "bold"))
+    names = ("\nDo its names hold? ", (f"{command} names {shlex.quote(str(run))}", "bold"))
     return Text.assemble(
-        "\nRead, question and edit it in the browser: ",
-        (f"{command} explore {shlex.quote(str(run))}", "bold"),
+        *(explore if is_of_classes else ()),
         "\nTry your own: ",
         (f'{command} explain {shlex.quote(str(run))} "your sentence here"', "bold"),
-        "\nDo its names hold? ",
-        (f"{command} names {shlex.quote(str(run))}", "bold"),
+        *(names if is_of_classes else ()),
         "\nYour own data: ",
         (f"{command} train your.csv --out results/yours", "bold"),
     )

@@ -29,6 +29,14 @@ class DataConfig(PartConfig):
     """Column with the text in your own file; null infers it and prints the choice."""
     label_column: str | None = None
     """Column with the label in your own file; null infers it and prints the choice."""
+    label_columns: tuple[str, ...] = ()
+    """Columns of 0 and 1 in your own file, one per label, where texts have any number of labels."""
+    label_separator: str | None = None
+    """What stands between the labels of a cell of your own file, where texts have any number of labels; cells that are
+    lists, or JSON lists, need none but `target: labels`."""
+    target: str | None = None
+    """What your own file has for a text: `classes` (one of several labels), `labels` (any number of them) or `number`;
+    null means classes, or labels where either of the two settings above is given."""
     skip_bad_rows: bool = False
     """Whether rows of your own file without text or label are left out, and counted, instead of refused."""
     documents: str | None = None

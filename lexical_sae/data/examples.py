@@ -2,27 +2,32 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from lexical_sae.utils.errors import DataError
 
 
 @dataclass(frozen=True)
 class TextSplit:
-    """Texts with one class each, and how much each text mentions each identity where that is known."""
+    """Texts with what is to be learned of each, and how much each mentions each identity where that is known."""
 
     texts: tuple[str, ...]
-    labels: tuple[int, ...]
-    """Index into the data set's `label_names`."""
+    labels: tuple[Any, ...]
+    """Index into the data set's `label_names`; or, where texts have any of several labels, a 0 or 1 for each of these
+    names; or a number (`TextDataset.output`)."""
     identities: Mapping[str, tuple[float, ...]] | None = None
     """Per identity name, one number per text: 0 to 1, or NaN where it was not annotated."""
     weights: tuple[float, ...] | None = None
     """How much each text counts in a loss; None where all count the same."""
+    strata_of: tuple[int, ...] | None = None
+    """What a fair split keeps in proportion, where that is not the label itself."""
 
     def __post_init__(self) -> None:
         lengths = {"labels": len(self.labels)} | {name: len(column) for name, column in (self.identities or {}).items()}
         if self.weights is not None:
             lengths["weights"] = len(self.weights)
+        if self.strata_of is not None:
+            lengths["strata"] = len(self.strata_of)
         for name, length in lengths.items():
             if length != len(self.texts):
                 raise DataError(f"{name} has {length} entries for {len(self.texts)} texts; give one per text")
@@ -41,11 +46,12 @@ class TextSplit:
         }
         weights = self.weights and tuple(self.weights[i] for i in chosen)
         texts, labels = tuple(self.texts[i] for i in chosen), tuple(self.labels[i] for i in chosen)
-        return TextSplit(texts, labels, identities, weights)
+        strata = self.strata_of and tuple(self.strata_of[i] for i in chosen)
+        return TextSplit(texts, labels, identities, weights, strata)
 
     def strata(self) -> tuple[int, ...]:
-        """What a fair split keeps in proportion: the classes."""
-        return self.labels
+        """What a fair split keeps in proportion: the classes, or what stands for them."""
+        return self.labels if self.strata_of is None else self.strata_of
 
     def keys(self) -> list[str]:
         """Equal for rows of one data set that are the same text: case and spacing do not count."""
@@ -97,9 +103,11 @@ class TextDataset:
     test: TextSplit
     notes: tuple[str, ...] = ()
     """What the loader decided or noticed, for people to read."""
+    output: str = "classes"
+    """What texts have: one of the `label_names` (classes), any of them (labels), or a number."""
 
     def __repr__(self) -> str:
-        return f"TextDataset({self.name!r}, {len(self.label_names)} classes, {_sizes(self)})"
+        return f"TextDataset({self.name!r}, {len(self.label_names)} {self.output}, {_sizes(self)})"
 
 
 @dataclass(frozen=True)

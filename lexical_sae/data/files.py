@@ -1,18 +1,17 @@
 """Anyone's data: files, frames, lists of (text, label) or of dicts; CoNLL columns for tagging."""
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lexical_sae.data.cell_values import sorted_label_names
-from lexical_sae.data.examples import Source, TaggedDataset, TextDataset, TextSplit
+from lexical_sae.data.examples import Source, TaggedDataset, TextDataset
 from lexical_sae.data.formats import ENDINGS, read_table
 from lexical_sae.data.frames import frame_table
-from lexical_sae.data.rows import choose_columns, class_notes, labelled_rows, look_alike_notes, text_split
 from lexical_sae.data.sources.conll import read_conll, tagged_source
 from lexical_sae.data.splits import Sizes, carve
 from lexical_sae.data.table import Table, quoted, table_of_dicts
+from lexical_sae.data.targets import LabelColumns
 from lexical_sae.utils.errors import DataError
 
 logger = logging.getLogger(__name__)
@@ -32,11 +31,14 @@ def read_text_dataset(
     test: Any = None,
     text_column: str | None = None,
     label_column: str | None = None,
+    label_columns: Sequence[str] = (),
+    label_separator: str | None = None,
+    target: str | None = None,
     skip_bad_rows: bool = False,
     name: str | None = None,
     sizes: Sizes | None = None,
 ) -> TextDataset:
-    """A classification data set from your own rows.
+    """A data set from your own rows: one label per text, any of several, or a number.
 
     Args:
         train: The path of a data file, a frame (pandas, polars, pyarrow, DuckDB) or Hugging Face data set, an iterable
@@ -46,6 +48,9 @@ def read_text_dataset(
         test: Rows of the same kinds; held out from train by default.
         text_column: Column of the texts; inferred by default, as the `notes` record.
         label_column: Column of the labels; inferred by default, as the `notes` record.
+        label_columns: Columns of 0 and 1, one per label, where texts have any number of labels.
+        label_separator: What stands between the labels of a cell, where texts have any number of labels.
+        target: `classes`, `labels` or `number`; by default classes, or labels where either of the last two is given.
         skip_bad_rows: Whether rows without a text or label are left out; otherwise they are an error.
         name: Name of the data set; that of the file or folder by default.
         sizes: Rows to keep of each split, and the seeds.
@@ -62,41 +67,22 @@ def read_text_dataset(
     test = found.get("test") if test is None else test
     given = [("train", train), ("validation", validation), ("test", test)]
     tables = {role: as_table(rows, role) for role, rows in given if rows is not None}
-    text, label, notes = choose_columns(tables["train"], text_column, label_column)
-    usable = {role: labelled_rows(t, text, label, skip_bad_rows=skip_bad_rows) for role, t in tables.items()}
-    names = sorted_label_names([label for rows in usable.values() for label in rows.labels])
-    _check_classes(tables["train"], usable["train"].labels)
-    ids = {label: i for i, label in enumerate(names)}
-    splits: dict[str, TextSplit] = {role: text_split(tables[role], rows, ids) for role, rows in usable.items()}
+    columns = LabelColumns(label_column, tuple(label_columns), label_separator, target)
+    reader = columns.reader(skip_bad_rows=skip_bad_rows)
+    found = reader.read(tables, text_column)
     source = Source(
-        names,
-        splits["train"],
-        splits.get("validation"),
-        splits.get("test"),
-        notes=(
-            *(note for table in tables.values() for note in table.notes),
-            *notes,
-            *(note for rows in usable.values() for note in rows.notes),
-            *look_alike_notes(names),
-        ),
+        found.names,
+        found.splits["train"],
+        found.splits.get("validation"),
+        found.splits.get("test"),
+        notes=(*(note for table in tables.values() for note in table.notes), *found.notes),
     )
     carved = carve(source, sizes or Sizes())
-    notes = (*carved.notes, *class_notes(names, carved.train.labels, carved.test.labels))
+    notes = (*carved.notes, *reader.notes(found.names, carved.train, carved.test))
     for note in notes:
         logger.info("%s: %s", tables["train"].source, note)
     name = name or Path(tables["train"].source).name
-    return TextDataset(name, names, carved.train, carved.validation, carved.test, notes)
-
-
-def _check_classes(table: Table, labels: tuple[str, ...]) -> None:
-    distinct = set(labels)
-    if len(distinct) == 1:
-        raise DataError(f"{table.source} has only one class, {labels[0]!r}; a classifier needs at least two")
-    if len(labels) >= 20 and len(distinct) > len(labels) // 2:
-        raise DataError(
-            f"{table.source} has {len(distinct)} different labels in {len(labels)} rows: that looks like a number or "
-            f"an id, not a class; name the right column with label_column="
-        )
+    return TextDataset(name, found.names, carved.train, carved.validation, carved.test, notes, reader.output)
 
 
 def as_table(rows: Any, role: str = "rows") -> Table:

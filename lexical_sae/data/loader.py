@@ -8,6 +8,7 @@
 
 import logging
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from lexical_sae.data.examples import TaggedDataset, TaggedSplit, TextDataset, TextSplit
@@ -38,9 +39,12 @@ def load_text_dataset(
     split_seed: int = 0,
     text_column: str | None = None,
     label_column: str | None = None,
+    label_columns: Sequence[str] = (),
+    label_separator: str | None = None,
+    target: str | None = None,
     skip_bad_rows: bool = False,
 ) -> TextDataset:
-    """A classification data set, by name or from your own file or folder.
+    """A data set of texts, by name or from your own file or folder.
 
     Args:
         name_or_path: A known name, or the path of a file or folder.
@@ -53,6 +57,9 @@ def load_text_dataset(
             same rows.
         text_column: Column of the texts in your own file; inferred by default.
         label_column: Column of the labels in your own file; inferred by default.
+        label_columns: Columns of 0 and 1, one per label, where texts have any number of labels.
+        label_separator: What stands between the labels of a cell, where texts have any number of labels.
+        target: `classes`, `labels` or `number`; by default classes, or labels where either of the last two is given.
         skip_bad_rows: Whether rows without a text or label are left out; otherwise they are an error.
 
     Returns:
@@ -69,13 +76,17 @@ def load_text_dataset(
             _own_path(name, path, TEXT_DATASETS, "load_text_dataset"),
             text_column=text_column,
             label_column=label_column,
+            label_columns=label_columns,
+            label_separator=label_separator,
+            target=target,
             skip_bad_rows=skip_bad_rows,
             name=None if path is None else name,
             sizes=sizes,
         )
-    if text_column or label_column:
+    if text_column or label_column or label_columns or label_separator or target not in (None, "classes"):
         raise DataError(
-            f"{name} has fixed columns; leave out text_column and label_column, or give your file's path as the name"
+            f"{name} has fixed columns and classes; leave out text_column, label_column, label_columns, "
+            "label_separator and target, or give your file's path as the name"
         )
     tables, origin = open_tables(spec, path)
     source = spec.interpret(tables)

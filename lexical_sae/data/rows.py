@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,7 +51,7 @@ class LabelledRows:
     """Usable rows of a table, labels still as they were written."""
 
     texts: tuple[str, ...]
-    labels: tuple[str, ...]
+    labels: tuple[Any, ...]
     rows: tuple[int, ...]
     """Position of each in the table."""
     notes: tuple[str, ...] = ()
@@ -118,18 +118,34 @@ def labelled_rows(table: Table, text: str, label: str, *, skip_bad_rows: bool) -
 
     A row without one is an error that names its place; with `skip_bad_rows` it is left out and counted in a note.
     """
-    kept: list[tuple[str, str, int]] = []
+    return usable_rows(table, text, table.column(label), label_problem, label_text, skip_bad_rows=skip_bad_rows)
+
+
+def usable_rows(
+    table: Table,
+    text: str,
+    cells: Sequence[object],
+    problem_of: Callable[[object], str],
+    value_of: Callable[[object], Any],
+    *,
+    skip_bad_rows: bool,
+) -> LabelledRows:
+    """The rows with a text and a usable label cell, which `problem_of` has nothing to say about.
+
+    As `labelled_rows`; the labels are what `value_of` makes of the cells.
+    """
+    kept: list[tuple[str, Any, int]] = []
     bad: list[str] = []
     repaired = 0
-    for row, (raw_text, raw_label) in enumerate(zip(table.column(text), table.column(label), strict=True)):
-        problem = text_problem(raw_text) or label_problem(raw_label)
+    for row, (raw_text, raw_label) in enumerate(zip(table.column(text), cells, strict=True)):
+        problem = text_problem(raw_text) or problem_of(raw_label)
         if problem:
             bad.append(f"{table.place(row)} ({problem})")
             continue
         assert isinstance(raw_text, str)
         fixed = repair_text(raw_text)
         repaired += fixed != raw_text
-        kept.append((fixed, label_text(raw_label), row))
+        kept.append((fixed, value_of(raw_label), row))
     if bad and not skip_bad_rows:
         raise DataError(
             f"{len(bad)} unusable rows: {list_places(bad)}; mend them, or leave them out with skip_bad_rows: true "
@@ -155,6 +171,11 @@ def label_ids(table: Table, rows: LabelledRows, ids: Mapping[str, int]) -> tuple
 
 def text_split(table: Table, rows: LabelledRows, ids: Mapping[str, int]) -> TextSplit:
     """The rows as a split, with the identities that the table's `identity:` columns hold."""
+    return TextSplit(rows.texts, label_ids(table, rows, ids), identities_of(table, rows))
+
+
+def identities_of(table: Table, rows: LabelledRows) -> dict[str, tuple[float, ...]] | None:
+    """The identities that the table's `identity:` columns hold; None where it has none."""
     identities: dict[str, tuple[float, ...]] = {}
     for column, values in table.columns.items():
         if not column.startswith(IDENTITY_PREFIX):
@@ -165,7 +186,7 @@ def text_split(table: Table, rows: LabelledRows, ids: Mapping[str, int]) -> Text
         if name in identities:
             raise DataError(f"{table.source} has two columns for identity {name!r}; rename one")
         identities[name] = _shares(table, column, values, rows.rows)
-    return TextSplit(rows.texts, label_ids(table, rows, ids), identities or None)
+    return identities or None
 
 
 def _shares(table: Table, column: str, values: Sequence[Any], rows: Sequence[int]) -> tuple[float, ...]:

@@ -124,7 +124,8 @@ def _subsample(split: S, size: int, name: str, seed: list[int], notes: list[str]
         return split
     chosen = stratified_subsample(split.strata(), size, np.random.default_rng(seed))
     notes.append(f"{name}: {size} of {len(split)} rows (stratified, seed {seed[0]})")
-    if lost := len(set(split.strata())) - len({split.strata()[i] for i in chosen}):
+    lost = len(set(split.strata())) - len({split.strata()[i] for i in chosen})
+    if lost and not (isinstance(split, TextSplit) and split.strata_of):
         notes.append(f"{name}: {lost} classes have no row among the {size}; ask for more rows")
     return split.take(chosen)
 

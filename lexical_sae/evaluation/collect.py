@@ -20,6 +20,7 @@ from lexical_sae.inference.labels import label_index, labels_of
 from lexical_sae.inference.reading import read_with_states
 from lexical_sae.models.circuit_state import SparseCircuitState
 from lexical_sae.models.lexical_sae import LexicalSAE
+from lexical_sae.outputs import CLASSES, Classes, OutputKind
 from lexical_sae.utils.errors import DataError
 from lexical_sae.utils.progress import OnStep, Step, silent
 
@@ -75,6 +76,10 @@ class ReadBatch(DecisionBatch):
     """Without padding."""
     mean_states: Float[Tensor, "B E"] | None = None
     """Mean encoder state of each; None for a model that decides without the encoder."""
+    output: OutputKind = CLASSES
+    """What the model gives a text. Of others than classes, `classes` says nothing: all are of the first."""
+    labels: tuple[Any, ...] = ()
+    """The labels as they were given; empty where none were."""
 
 
 @runtime_checkable
@@ -164,11 +169,22 @@ def _read(model: LexicalSAE, numbered: Sequence[tuple[int, str]], labels: Sequen
             "opened_to_corpus gives"
         )
     state, mean_states = read_with_states(model, tokens.batch(range(len(texts))))
-    classes = state.logits.argmax(-1) if labels is None else _labels_of(rows, labels, labels_of(model))
-    return ReadBatch(rows, classes.to(state.logits.device), state, texts, tokens.ids, mean_states)
+    own = () if labels is None else _labels_at(rows, labels)
+    if isinstance(model.output, Classes):
+        classes = state.logits.argmax(-1) if labels is None else _classes_of(rows, own, labels_of(model))
+    else:
+        classes = torch.zeros_like(state.logits[:, 0], dtype=torch.long)
+    return ReadBatch(
+        rows, classes.to(state.logits.device), state, texts, tokens.ids, mean_states, output=model.output, labels=own
+    )
 
 
-def _labels_of(rows: Sequence[int], labels: Sequence[Any], names: Sequence[str]) -> Int[Tensor, " B"]:
+def _labels_at(rows: Sequence[int], labels: Sequence[Any]) -> tuple[Any, ...]:
     if max(rows) >= len(labels):
         raise DataError(f"{len(labels)} labels for more texts than that; give one per text")
-    return torch.tensor([label_index(names, labels[row], f"text {row}: label") for row in rows])
+    return tuple(labels[row] for row in rows)
+
+
+def _classes_of(rows: Sequence[int], labels: Sequence[Any], names: Sequence[str]) -> Int[Tensor, " B"]:
+    labelled = zip(rows, labels, strict=True)
+    return torch.tensor([label_index(names, label, f"text {row}: label") for row, label in labelled])

@@ -32,6 +32,8 @@ class EvaluationResults:
     """What a file says of its origin: `model`, `data`, `split`, `most_texts`."""
     unreadable: tuple[str, ...] = ()
     """Keys of metrics that a file holds in a form that this version does not know."""
+    skipped: Mapping[str, str] = field(default_factory=dict)
+    """Why metrics were not measured that are not defined for the model's output kind."""
     schema_version: int = SCHEMA_VERSION
 
     def get(self, metric: Metric[Result | None]) -> Result | None:
@@ -59,6 +61,7 @@ class EvaluationResults:
             **self.about,
             **{"texts": self.texts, "labels": self.labels, "seed": self.seed},
             **{key: _plain(result) for key, result in self.measured.items()},
+            **({"skipped": dict(self.skipped)} if self.skipped else {}),
             **{"seconds": dict(self.seconds), "schema_version": self.schema_version},
         }
 
@@ -101,6 +104,7 @@ class EvaluationResults:
             about=about,
             unreadable=tuple(unreadable),
             schema_version=version,
+            skipped=found.get("skipped", {}),
         )
 
 

@@ -10,16 +10,17 @@ Memory is bounded by the sample and the batch, not by the number of texts.
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from lexical_sae.data.batches import tokenize
 from lexical_sae.data.examples import TextSplit
 from lexical_sae.evaluation.collect import Collector, ReadBatch, collect
-from lexical_sae.evaluation.metrics.metric import Subject
+from lexical_sae.evaluation.metrics.metric import Metric, Subject
 from lexical_sae.evaluation.metrics.registry import all_metrics
 from lexical_sae.evaluation.results import EvaluationResults
 from lexical_sae.evaluation.settings import EvaluationSettings
 from lexical_sae.models.lexical_sae import LexicalSAE
+from lexical_sae.outputs import OUTPUTS, Classes
 from lexical_sae.utils.progress import OnStep, silent
 
 Result = TypeVar("Result")
@@ -46,7 +47,9 @@ def evaluate(
     """
     model = model.opened_to(tokenize(model.tokenizer, split.texts, model.max_length).ids)
     subject, clock = Subject(model, settings, on_step), _Clock()
-    started = {metric.key: metric.start(subject) for metric in all_metrics()}
+    kind = model.output.kind
+    started = {metric.key: metric.start(subject) for metric in all_metrics() if kind in metric.outputs}
+    skipped = {metric.key: _reason(metric, model) for metric in all_metrics() if kind not in metric.outputs}
     collectors = [_Timed(key, collector, clock) for key, collector in {**started, "sample": subject.sampler}.items()]
     count = clock.time(
         "reading", lambda: collect(model, split.texts, collectors, split.labels, settings.batch_size, on_step)
@@ -58,7 +61,15 @@ def evaluate(
         seed=settings.seed,
         measured=measured,
         seconds=clock.rounded(),
+        # Which metrics other kinds have a model of classes need not be told.
+        skipped={} if isinstance(model.output, Classes) else skipped,
     )
+
+
+def _reason(metric: Metric[Any], model: LexicalSAE) -> str:
+    """Why a metric is not measured."""
+    defined = " or ".join(OUTPUTS[name].title for name in metric.outputs)
+    return f"defined for {defined}, and this model has {model.output.title}"
 
 
 class _Clock:

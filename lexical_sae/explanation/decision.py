@@ -12,13 +12,13 @@ from typing import Any, ClassVar, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from lexical_sae.explanation.words import PIECE, STRICT, Pieces, SpanContribution, WordContribution, merged
+from lexical_sae.outputs import CLASSES, OUTPUTS
+from lexical_sae.outputs.classes import runner_up
 from lexical_sae.utils.errors import SavedFileError
 from lexical_sae.utils.part import first_complaint
 
 FORMAT = 3
 """Version of the JSON; of earlier ones only 2 is read. Since 2, word pieces and symbols may be summed."""
-FEW_LABELS = 4
-"""With more labels than this, views show the runner-up."""
 RENAMED = {"strength": "activation", "without": "if_removed", "label_without": "label_if_removed"}
 """Keys of words in format 2, with their names since."""
 REVERSED = {"if_removed"}
@@ -46,8 +46,9 @@ class Explanation:
     """One prediction and the words behind it.
 
     `explained` is the logit of `target` minus the logit of `contrast`, or minus the mean of all logits where there is
-    no contrast. All contributions and `bias` sum to it exactly; so do all spans, `whole_text` and `bias`. Where word
-    pieces and symbols are summed in `pieces`, its contribution is one of the contributions.
+    no contrast; for the other output kinds, the label's own logit, or the number. All contributions and `bias` sum to
+    it exactly; so do all spans, `whole_text` and `bias`. Where word pieces and symbols are summed in `pieces`, its
+    contribution is one of the contributions.
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -55,9 +56,9 @@ class Explanation:
     text: str
     """As the model read it: characters that no tokenizer accepts are replaced."""
     label: str
-    """The label decided on; `abstain` where the model does not decide."""
-    probability: float
-    """Of the most probable label."""
+    """The label decided on; `abstain` where the model does not decide. Or the labels, or the number, as written."""
+    probability: float | None
+    """Of the most probable label; where texts have any number of labels, of `target`; None for a number."""
     words: tuple[WordContribution, ...]
     """Every active word, the strongest contribution first; word pieces and symbols too, unless `pieces` sums them."""
     bias: float
@@ -92,6 +93,8 @@ class Explanation:
     """What is unusual about the text; nothing for ordinary ones."""
     abstained: str | None = None
     """Why the model does not decide, in a sentence; None where it does."""
+    output: str = CLASSES.kind
+    """What the model gives a text: one label of several (classes), any number of labels, or a number."""
 
     @property
     def most_probable(self) -> str:
@@ -104,16 +107,24 @@ class Explanation:
 
         Example: `93%`; `61%, then sports 22%`; `(most probable: positive 61%)` where the model abstains
         """
-        share = f"{self.probability:.0%}"
-        if len(self.probabilities) > FEW_LABELS:
-            label, probability = self.runner_up
-            share += f", then {label} {probability:.0%}"
+        share = OUTPUTS[self.output].confidence(self.target, self.probability, self.probabilities)
         return share if self.abstained is None else f"(most probable: {self.most_probable} {share})"
 
     @property
     def runner_up(self) -> tuple[str, float]:
         """The second most probable label with its probability."""
-        return sorted(self.probabilities, key=lambda pair: -pair[1])[1]
+        return runner_up(self.probabilities)
+
+    @property
+    def headline(self) -> str:
+        """The decision with what is most probable, for titles. Example: `positive 93%`"""
+        share = "" if self.probability is None else f" {self.probability:.0%}"
+        return f"{self.most_probable}{share}"
+
+    @property
+    def unit(self) -> str:
+        """What contributions are in, as the end of a sentence; empty where it is the number itself."""
+        return OUTPUTS[self.output].logit_unit
 
     @property
     def cautions(self) -> tuple[str, ...]:
@@ -166,6 +177,9 @@ class Explanation:
     def to_json(self) -> str:
         """One line of JSON of what is `listed`, with the version of the format; `from_json` gives that back."""
         fields = {"format": FORMAT, **asdict(self.listed())}
+        if self.output == CLASSES.kind:
+            # As all earlier versions of this format have it.
+            del fields["output"]
         try:
             line = json.dumps(fields, allow_nan=False)
             # Escaped, half a surrogate pair would pass here and be refused when the line is read.

@@ -25,7 +25,7 @@ class Abstention:
             return None
         if not 0 < accuracy < 1:
             raise SettingsError(f"abstain is {accuracy}; it is an accuracy between 0 and 1, such as 0.95")
-        if ABSTAIN in labels_of(model):
+        if ABSTAIN in labels_of(model, "abstaining"):
             raise SettingsError(f"this model has a label {ABSTAIN!r}, so an abstention would look the same")
         if model.calibration is None:
             raise SettingsError(f"this model has no calibration, so it cannot abstain; {ADD_CALIBRATION}")

@@ -11,11 +11,13 @@ from lexical_sae.explanation import ABSTAIN, Cause, WordContribution
 from lexical_sae.inference.causes import find_causes
 from lexical_sae.inference.methods import METHODS, Shares
 from lexical_sae.inference.places import Place, Places, find_places
+from lexical_sae.inference.predicting import predict
 from lexical_sae.inference.question import Question
 from lexical_sae.inference.reading import ReadTexts, answers, is_one_text
 from lexical_sae.inference.unusual import unusual
 from lexical_sae.mechanistic.exact import Removal, leave_one_out
 from lexical_sae.models.lexical_sae import CLASSIFY, LexicalSAE
+from lexical_sae.outputs import Labels
 from lexical_sae.report.explanation.limits import limits
 from lexical_sae.report.explanation.shown import ShownExplanation, ShownExplanations
 
@@ -72,7 +74,8 @@ def explain(
     Args:
         model: The classifier.
         texts: A string, or an iterable of strings.
-        target: The label to explain, by name or place; the most probable one by default.
+        target: The label to explain, by name or place; the most probable one by default. Where texts have any number of
+            labels, contributions are to its own logit; by default the one that is furthest above its threshold.
         contrast: The label to contrast it with. Without a target, the most probable of the other labels is explained.
         method: `dla`, `path` or `leave_one_out` (`lexical_sae.inference.methods`).
         effects: Whether to compute the effect of removing each word; without it, explaining is quicker.
@@ -132,6 +135,25 @@ def explain_stream(
     return _explanations(model, texts, question, batch_size)
 
 
+def explain_decided(model: LexicalSAE, texts: Iterable[str], **question: Any) -> Iterator[ShownExplanation]:
+    """An explanation for every label that is decided for; where there is none, for the one nearest to its threshold.
+
+    For models of any number of labels per text. Others give a text one decision, and so one explanation.
+
+    Args:
+        model: The model.
+        texts: An iterable of strings.
+        question: The other arguments of `explain`, but for the target.
+    """
+    if not isinstance(model.output, Labels):
+        yield from explain_stream(model, texts, **question)
+        return
+    for text in texts:
+        (decided,) = predict(model, [text])
+        for label in decided or (None,):
+            yield explain(model, text, target=label, **question)
+
+
 def _explanations(model: LexicalSAE, texts: Any, question: Question, batch_size: int) -> Iterator[ShownExplanation]:
     return answers(model, texts, batch_size, lambda read: explain_batch(question, read))
 
@@ -147,34 +169,36 @@ def explain_batch(question: Question, read: ReadTexts) -> Iterator[ShownExplanat
     shares = METHODS[question.method](head, read.state, direction, removal)
     places = find_places(model, read, shares) if question.places else [None] * len(read.texts)
     causes = find_causes(read) if question.causes else {}
-    effects = _effects(read, direction, removal if question.effects else None, labels)
+    effects = _effects(read, direction, removal if question.effects else None)
     words = _words(model, read, shares, places, effects, causes)
-    probabilities = model.probabilities(logits).tolist()
+    output, offset = model.output, model.output.offset()
+    probabilities = model.probabilities(logits).tolist() if output.is_choice else [[]] * len(logits)
     warnings = unusual(model.calibration, read)
-    decided, explained = logits.argmax(-1).tolist(), (direction * logits).sum(-1).tolist()
+    decided, explained = _decisions(model, logits), (direction * logits).sum(-1).tolist()
     rows = zip(shares.biases.tolist(), shares.identity_errors.tolist(), targets.tolist(), explained, strict=True)
     for row, (bias, error, target, total) in enumerate(rows):
-        place, confidence = places[row], probabilities[row][decided[row]]
-        abstained = question.abstention and question.abstention.reason(confidence, warnings[row])
+        place, confidence = places[row], output.told(probabilities[row], target)
+        abstained = question.abstention and question.abstention.reason(confidence or 0.0, warnings[row])
         made = ShownExplanation(
             text=read.texts[row],
-            label=ABSTAIN if abstained else labels[decided[row]],
+            label=ABSTAIN if abstained else decided[row],
             probability=confidence,
             words=next(words),
-            bias=bias,
+            bias=bias + offset,
             identity_error=error,
             tokens_cut=read.encoded[row].tokens_cut,
-            probabilities=tuple(zip(labels, probabilities[row], strict=True)),
+            probabilities=tuple(zip(labels, probabilities[row], strict=True)) if output.is_choice else (),
             target=labels[target],
             contrast=None if question.contrast is None else labels[question.contrast],
             method=question.method,
-            explained=total,
+            explained=total + offset,
             spans=place.spans if place else None,
             whole_text=place.whole_text if place else None,
             all_tokens=question.all_tokens,
             warnings=warnings[row],
             abstained=abstained,
             merge_inflections=question.merge_inflections,
+            output=output.kind,
         )
         yield replace(made, not_explained=limits(made, _oov(model, read.token_ids[row]), _unread(read, row)))
 
@@ -206,15 +230,20 @@ class Effect(NamedTuple):
     label_if_removed: str | None = None
 
 
-def _effects(
-    read: ReadTexts, direction: Float[Tensor, "B C"], removal: Removal | None, labels: tuple[str, ...]
-) -> list[Effect]:
+def _decisions(model: LexicalSAE, logits: Float[Tensor, "B C"]) -> list[str]:
+    """What is decided, for people."""
+    return [model.output.written(made) for made in model.output.decided(logits, model.labels[CLASSIFY])]
+
+
+def _effects(read: ReadTexts, direction: Float[Tensor, "B C"], removal: Removal | None) -> list[Effect]:
     """What single removals do, in the order of the code."""
     if removal is None:
         return [Effect()] * len(read.state.code.ids)
-    left = removal.effects.logits_without(read.state.logits).argmax(-1).tolist()
     shifts, changed = (-removal.effects.towards(direction)).tolist(), removal.region_changed.tolist()
-    return [Effect(*effect) for effect in zip(shifts, changed, [labels[int(i)] for i in left], strict=True)]
+    left: Sequence[str | None] = [None] * len(shifts)
+    if read.model.output.is_choice:
+        left = _decisions(read.model, removal.effects.logits_without(read.state.logits))
+    return [Effect(*effect) for effect in zip(shifts, changed, left, strict=True)]
 
 
 def _words(

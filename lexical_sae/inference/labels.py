@@ -4,14 +4,28 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from lexical_sae.models.lexical_sae import CLASSIFY, LexicalSAE
+from lexical_sae.outputs import Classes
 from lexical_sae.utils.errors import SettingsError
 from lexical_sae.utils.suggest import did_you_mean
 
 
-def labels_of(model: LexicalSAE) -> tuple[str, ...]:
-    """The labels of texts in the model's order; a model without a head for texts is refused."""
+def names_of(model: LexicalSAE) -> tuple[str, ...]:
+    """What texts may get, in the model's order, whatever its output kind; a model without a head for texts is
+    refused."""
     model.head(CLASSIFY)
     return model.labels[CLASSIFY]
+
+
+def labels_of(model: LexicalSAE, what: str = "this") -> tuple[str, ...]:
+    """The classes of texts in the model's order; models of other output kinds are refused, as what is asked has no
+    meaning for them."""
+    names = names_of(model)
+    if not isinstance(model.output, Classes):
+        raise SettingsError(
+            f"{what} is for models that give a text one of several labels; this model has {model.output.title} "
+            f"({', '.join(names)}), which predict, explain, evaluate and report are for"
+        )
+    return names
 
 
 def label_index(labels: Sequence[str], label: Any, role: str) -> int:

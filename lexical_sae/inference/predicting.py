@@ -10,7 +10,7 @@ from torch import Tensor
 
 from lexical_sae.explanation import ABSTAIN
 from lexical_sae.inference.abstaining import Abstention
-from lexical_sae.inference.labels import label_index, labels_of
+from lexical_sae.inference.labels import label_index, labels_of, names_of
 from lexical_sae.inference.reading import ReadTexts, answers, is_one_text
 from lexical_sae.inference.unusual import unusual
 from lexical_sae.models.lexical_sae import LexicalSAE
@@ -22,13 +22,15 @@ _MISSING: Any = object()
 @overload
 def predict(  # pyright: ignore[reportOverlappingOverload]
     model: LexicalSAE, texts: str, batch_size: int = 32, *, abstain: float | None = None
-) -> str: ...
+) -> Any: ...
 @overload
 def predict(
     model: LexicalSAE, texts: Iterable[str], batch_size: int = 32, *, abstain: float | None = None
-) -> list[str]: ...
-def predict(model: LexicalSAE, texts: Any, batch_size: int = 32, *, abstain: float | None = None) -> str | list[str]:
+) -> list[Any]: ...
+def predict(model: LexicalSAE, texts: Any, batch_size: int = 32, *, abstain: float | None = None) -> Any:
     """The most probable label of a text, or of each text of an iterable; of equal ones the first of the model's labels.
+
+    Where texts have any number of labels, a tuple of those decided for; of a model that predicts numbers, a float.
 
     Args:
         model: The classifier.
@@ -38,17 +40,17 @@ def predict(model: LexicalSAE, texts: Any, batch_size: int = 32, *, abstain: flo
             texts were right at the same confidence.
 
     Returns:
-        A label for a string, a list of labels for an iterable.
+        A decision for a string, a list of them for an iterable.
 
     Example: `predict(model, "a warm, funny film", abstain=0.9)` -> "positive"
     """
-    names, abstention = labels_of(model), Abstention.of(model, abstain)
+    names, abstention = names_of(model), Abstention.of(model, abstain)
 
-    def decide(read: ReadTexts) -> list[str]:
-        confidences = read.model.probabilities(read.state.logits).amax(-1)
-        labels = [names[i] for i in _decisions(read)]
+    def decide(read: ReadTexts) -> list[Any]:
+        labels = read.output.decided(read.state.logits, names)
         if abstention is None:
             return labels
+        confidences = read.model.probabilities(read.state.logits).amax(-1)
         decided = zip(labels, confidences.tolist(), unusual(read.model.calibration, read), strict=True)
         return [ABSTAIN if abstention.reason(sure, warnings) else label for label, sure, warnings in decided]
 
@@ -70,7 +72,7 @@ def predict_proba(model: LexicalSAE, texts: Any, batch_size: int = 32) -> Float[
     rows = list(answers(model, texts, batch_size, lambda read: read.model.probabilities(read.state.logits).cpu()))
     if is_one_text(texts):
         return rows[0]
-    return torch.stack(rows) if rows else torch.empty(0, len(labels_of(model)))
+    return torch.stack(rows) if rows else torch.empty(0, len(names_of(model)))
 
 
 def score(model: LexicalSAE, texts: Any, labels: Iterable[Any], batch_size: int = 32) -> float:
@@ -87,7 +89,7 @@ def score(model: LexicalSAE, texts: Any, labels: Iterable[Any], batch_size: int 
     if is_one_text(texts):
         raise SettingsError("score compares several texts with their labels; put the text and its label in lists")
     predicted = answers(model, texts, batch_size, _decisions)
-    known, right, row = labels_of(model), 0, -1
+    known, right, row = labels_of(model, "score"), 0, -1
     for row, (found, label) in enumerate(zip_longest(predicted, labels, fillvalue=_MISSING)):
         if found is _MISSING or label is _MISSING:
             short, long = ("texts", "labels") if found is _MISSING else ("labels", "texts")

@@ -7,10 +7,11 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from lexical_sae.inference.abstaining import Abstention
-from lexical_sae.inference.labels import check_method, label_index, labels_of
+from lexical_sae.inference.labels import check_method, label_index, labels_of, names_of
 from lexical_sae.inference.methods import METHODS
-from lexical_sae.mechanistic.exact import class_centered, contrast
+from lexical_sae.mechanistic.exact import contrast
 from lexical_sae.models.lexical_sae import LexicalSAE
+from lexical_sae.outputs import CLASSES, OutputKind
 from lexical_sae.utils.errors import SettingsError
 
 
@@ -35,6 +36,8 @@ class Question:
     """Whether to measure which word causes each shift by context."""
     merge_inflections: bool = False
     """Whether explanations show forms of one word as one when they are shown."""
+    output: OutputKind = CLASSES
+    """What the decisions are between."""
 
     @classmethod
     def of(
@@ -52,27 +55,36 @@ class Question:
         merge_inflections: bool = False,
     ) -> "Question":
         """The question in the model's terms; what the model does not have is refused."""
-        labels = labels_of(model)
+        labels = names_of(model)
         check_method(method, METHODS)
         chosen = None if target is None else label_index(labels, target, "target")
         other = None if contrast is None else label_index(labels, contrast, "contrast")
+        if other is not None:
+            labels_of(model, "a contrast")
         if chosen is not None and chosen == other:
             raise SettingsError(f"target and contrast are both {labels[chosen]!r}; a label is not more than itself")
         abstention = Abstention.of(model, abstain)
-        return cls(chosen, other, method, effects, places, all_tokens, abstention, causes, merge_inflections)
+        return cls(
+            chosen,
+            other,
+            method,
+            effects,
+            places,
+            all_tokens,
+            abstention,
+            causes,
+            merge_inflections,
+            model.output,
+        )
 
     def targets(self, logits: Float[Tensor, "B C"]) -> Int[Tensor, " B"]:
         """The label that each explanation is for."""
         if self.target is not None:
             return torch.full_like(logits[:, 0], self.target, dtype=torch.long)
-        if self.contrast is None:
-            return logits.argmax(-1)
-        without = logits.clone()
-        without[:, self.contrast] = -torch.inf
-        return without.argmax(-1)
+        return self.output.default_target(logits, self.contrast)
 
     def direction(self, logits: Float[Tensor, "B C"], targets: Int[Tensor, " B"]) -> Float[Tensor, "B C"]:
         """What is explained, as weights on the logits."""
         if self.contrast is None:
-            return class_centered(logits, targets)
+            return self.output.direction(logits, targets)
         return contrast(logits, targets, torch.full_like(targets, self.contrast))

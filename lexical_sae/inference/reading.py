@@ -18,6 +18,7 @@ from lexical_sae.data.encoding import EncodedText, encode
 from lexical_sae.data.words import TextLayout, layout_of
 from lexical_sae.models.circuit_state import SparseCircuitState
 from lexical_sae.models.lexical_sae import CLASSIFY, LexicalSAE
+from lexical_sae.outputs import OutputKind
 from lexical_sae.utils.errors import DamagedWeightsError, SettingsError
 
 logger = logging.getLogger(__name__)
@@ -43,6 +44,11 @@ class ReadTexts:
     state: SparseCircuitState
     mean_states: Float[Tensor, "B E"] | None = None
     """Mean encoder state of each text; None for a model that decides without the encoder."""
+
+    @property
+    def output(self) -> OutputKind:
+        """What the model gives each."""
+        return self.model.output
 
     @cached_property
     def layouts(self) -> tuple[TextLayout, ...]:

@@ -13,7 +13,7 @@ from torch import Tensor
 from lexical_sae.data.language import grouped_forms, joined_forms
 from lexical_sae.data.vocabulary import Dimension
 from lexical_sae.explanation import PIECE, WORD, Reasons, WordSet
-from lexical_sae.inference.labels import label_index
+from lexical_sae.inference.labels import label_index, labels_of
 from lexical_sae.inference.reading import answers, is_one_text
 from lexical_sae.inference.tagging import decisions_on, untagged_sentence
 from lexical_sae.mechanistic.minimal_sets import Decision, SmallestSet, smallest_flip, smallest_sufficient_set
@@ -57,7 +57,7 @@ def find_reasons(
     Example: `find_reasons(model, "a warm, funny film").flip.words` -> ("hilarious", "warm", "funny")
     """
     name = CLASSIFY if word is None else TAG
-    head, labels = model.head(name), model.labels[name]
+    head, labels = model.head(name), labels_of(model, "flip") if word is None else model.labels[name]
     wanted = None if to is None else label_index(labels, to, "to")
     made = _on_text(model, text) if word is None else _on_word(model, text, word)
     active = [made.model.dimensions[i] for i in made.state.code.ids.tolist()]

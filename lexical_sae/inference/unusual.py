@@ -19,9 +19,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lexical_sae.explanation import InputWarning
-from lexical_sae.mechanistic.exact import attribute_only, class_centered, towards
+from lexical_sae.mechanistic.exact import attribute_only, towards
 from lexical_sae.models.calibration import Calibration, UsualTexts, word_hash, words_of
 from lexical_sae.models.circuit_state import SparseCircuitState
+from lexical_sae.outputs import CLASSES, OutputKind
 from lexical_sae.report.printable import with_short_words
 
 REFERENCE = "Lee et al. 2018, arXiv:1807.03888"
@@ -35,6 +36,8 @@ NO_WEIGHT = InputWarning("no_weight", "No word of this text has a weight: the la
 class Read(Protocol):
     """Some texts and what the model made of them."""
 
+    @property
+    def output(self) -> OutputKind: ...
     @property
     def texts(self) -> Sequence[str]: ...
     @property
@@ -61,7 +64,7 @@ def unlike_training(usual: UsualTexts, read: Read) -> Scores:
 def little_evidence(usual: UsualTexts, read: Read) -> Scores:
     """Minus the sum of |contributions| to the predicted label."""
     del usual
-    return -evidence(read.state)
+    return -evidence(read.state, read.output)
 
 
 SCORES: dict[str, Callable[[UsualTexts, Read], Scores]] = {
@@ -72,10 +75,11 @@ SCORES: dict[str, Callable[[UsualTexts, Read], Scores]] = {
 """By kind of warning; greater is more unusual."""
 
 
-def evidence(state: SparseCircuitState) -> Scores:
-    """Sum of |contributions| to the predicted label of each text, in logits."""
+def evidence(state: SparseCircuitState, output: OutputKind = CLASSES) -> Scores:
+    """Sum of |contributions| to the predicted label of each text, in logits; or to its number."""
     logits = state.logits
-    contributions = attribute_only(towards(state, class_centered(logits, logits.argmax(-1)))).abs()
+    direction = output.direction(logits, output.default_target(logits, None))
+    contributions = attribute_only(towards(state, direction)).abs()
     return torch.zeros_like(logits[:, 0]).index_add_(0, state.code.rows, contributions.to(logits.dtype)).float().cpu()
 
 
@@ -98,7 +102,7 @@ def _beyond(calibration: Calibration, read: Read) -> list[tuple[InputWarning, ..
     """The scored warnings of each text."""
     usual, limits = calibration.usual, calibration.figures.limits
     scores = {kind: score(usual, read).tolist() for kind, score in SCORES.items() if kind in limits}
-    weights = evidence(read.state).tolist()
+    weights = evidence(read.state, read.output).tolist()
     return [
         tuple(
             InputWarning(kind, _MESSAGES[kind](usual, text, weights[row]))

@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from lexical_sae.inference.labels import label_index
+from lexical_sae.inference.labels import label_index, labels_of
 from lexical_sae.intervene.lexicon import (
     LEXICON_FILE,
     Lexicon,
@@ -82,6 +82,7 @@ def edited_by_table(model: LexicalSAE, table: WordTable) -> TableEdit:
     Example: `edited_by_table(model, load_word_table("words.csv", model.labels["classify"])).model`
     """
     document_table(model)
+    labels_of(model, "a table of words to edit")
     if table.labels != model.labels[CLASSIFY]:
         raise SettingsError(
             f"the table has weights for {', '.join(table.labels)}, the model decides between "
@@ -110,6 +111,7 @@ def table_with(model: LexicalSAE, weights: Mapping[str, Mapping[str, float]]) ->
     Example: `table_with(model, {"film": {"positive": 1.0}}).rows[0].weights` -> (0.1716, 1.0)
     """
     document_table(model)
+    labels_of(model, "a table of words to edit")
     labels = model.labels[CLASSIFY]
     for word, new in weights.items():
         for label in new:

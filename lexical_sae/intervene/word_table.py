@@ -99,9 +99,8 @@ def is_word(model: LexicalSAE) -> Bool[Tensor, " V"]:
 
 
 def centered_weights(model: LexicalSAE) -> Float[Tensor, "V C"]:
-    """The weights of every dimension, class-centred, in double precision on the CPU."""
-    rows = document_table(model).word_vectors.detach().cpu().double()
-    return rows - rows.mean(-1, keepdim=True)
+    """The weights of every dimension as people read them, of classes class-centred; in double precision on the CPU."""
+    return model.output.weights(document_table(model).word_vectors.detach().cpu().double())
 
 
 def written_weights(model: LexicalSAE) -> Float[Tensor, "V C"]:

@@ -89,8 +89,8 @@ class CalibrationFigures(PartConfig):
     unknown_rate: float = Field(gt=0, lt=1)
     limits: dict[str, float]
     """By kind of warning, the score above which a text gets it."""
-    steps: tuple[AccuracyStep, ...] = Field(min_length=1)
-    """By confidence."""
+    steps: tuple[AccuracyStep, ...]
+    """By confidence; empty for output kinds that never abstain."""
     temperature: float = Field(default=1.0, gt=0)
     """What logits are divided by before they become probabilities; models saved before it was fitted have 1."""
 

@@ -35,6 +35,7 @@ from lexical_sae.models.projection import Projection
 from lexical_sae.models.sparse_code import SparseCode
 from lexical_sae.models.table_head import TableHead
 from lexical_sae.models.word_views import with_words
+from lexical_sae.outputs import CLASSES, Classes, OutputKind
 from lexical_sae.types import TokenIds, TokenMask
 from lexical_sae.utils.errors import SettingsError
 from lexical_sae.utils.precision import full_precision
@@ -71,10 +72,22 @@ class LexicalSAE(nn.Module):
 
     shape_vectors: nn.Parameter | None
 
-    def __init__(self, config: ModelConfig, backbone: Backbone, labels: Mapping[str, Sequence[str]]) -> None:
+    def __init__(
+        self,
+        config: ModelConfig,
+        backbone: Backbone,
+        labels: Mapping[str, Sequence[str]],
+        output: OutputKind = CLASSES,
+    ) -> None:
         super().__init__()
         self.config = config
-        self.labels = _checked_labels(labels, shared=config.shared_head)
+        self.output = output
+        """What it puts out for a text; a tag is always one of several."""
+        self.labels = _checked_labels(labels, output, shared=config.shared_head)
+        if not isinstance(output, Classes) and config.literal is None:
+            raise SettingsError(
+                f"{output.title}: that is for models with literal words (recipe anchored); leave the recipe out"
+            )
         self.backbone = backbone
         vocabulary = Vocabulary(backbone.tokenizer, backbone.vocab_size)
         appended = config.literal or config.neighbourhood
@@ -117,7 +130,11 @@ class LexicalSAE(nn.Module):
 
     @classmethod
     def from_backbone(
-        cls, config: ModelConfig, labels: Mapping[str, Sequence[str]], texts: Sequence[str] = ()
+        cls,
+        config: ModelConfig,
+        labels: Mapping[str, Sequence[str]],
+        texts: Sequence[str] = (),
+        output: OutputKind = CLASSES,
     ) -> "LexicalSAE":
         """A new model on the backbone that the config names, its heads untrained.
 
@@ -127,7 +144,7 @@ class LexicalSAE(nn.Module):
         reads_logits = config.literal is None
         backbone = load_backbone(config.name, lexical_head=config.lexical_head, reads_logits=reads_logits)
         config = _with_multi_piece_words(_with_cut_words(config, backbone, texts), backbone, texts)
-        model = cls(config, backbone, labels)
+        model = cls(config, backbone, labels, output)
         model.start_from_backbone()
         return model
 
@@ -219,7 +236,11 @@ class LexicalSAE(nn.Module):
 
     def probabilities(self, logits: Float[Tensor, "*batch C"]) -> Float[Tensor, "*batch C"]:
         """The calibrated probabilities of a document's labels. Dividing all logits by one number keeps their order."""
-        return (logits / self.temperature).softmax(-1)
+        return self.output.probabilities(logits / self.temperature)
+
+    def output_of(self, head: str) -> OutputKind:
+        """What a head puts out."""
+        return CLASSES if head == TAG else self.output
 
     def adopt(self, view: "LexicalSAE") -> None:
         """Become what a view of this model is: its parts, dimensions and settings, until another is adopted."""
@@ -665,15 +686,19 @@ def _check_split_words_are_named(config: ModelConfig, vocabulary: Vocabulary, un
         )
 
 
-def _checked_labels(labels: Mapping[str, Sequence[str]], *, shared: bool) -> dict[str, tuple[str, ...]]:
+def _checked_labels(
+    labels: Mapping[str, Sequence[str]], output: OutputKind, *, shared: bool
+) -> dict[str, tuple[str, ...]]:
     checked = {name: tuple(values) for name, values in labels.items()}
     if not checked:
         raise SettingsError("a model needs at least one head, e.g. labels={'classify': ['negative', 'positive']}")
     for name, values in checked.items():
         if not name.isidentifier() or hasattr(nn.ModuleDict, name):
             raise SettingsError(f"head {name!r} cannot be named so; choose a plain name such as 'classify' or 'tag'")
-        if len(values) < 2:
-            raise SettingsError(f"head {name!r} needs at least two labels, got {list(values)}")
+        least = CLASSES.least_names if name == TAG else output.least_names
+        if len(values) < least:
+            wanted = "at least two labels" if least == CLASSES.least_names else "a name of what it puts out"
+            raise SettingsError(f"head {name!r} needs {wanted}, got {list(values)}")
         if len(set(values)) < len(values):
             raise SettingsError(f"head {name!r} has a label twice: {list(values)}")
     if shared:

@@ -26,6 +26,7 @@ from lexical_sae.models.bundled import bundled_origin
 from lexical_sae.models.calibration import FIGURES, Calibration
 from lexical_sae.models.config import ModelConfig
 from lexical_sae.models.lexical_sae import LexicalSAE
+from lexical_sae.outputs import CLASSES, AnyOutput
 from lexical_sae.utils.downloads import sha256_of
 from lexical_sae.utils.errors import SavedFileError
 from lexical_sae.utils.part import PartConfig, first_complaint
@@ -50,6 +51,8 @@ class SavedModel(PartConfig):
     """Architecture of the backbone, as transformers writes it."""
     labels: dict[str, tuple[str, ...]]
     """Label names of each head, in the order of its logits."""
+    output: AnyOutput = CLASSES
+    """What texts get: one of the labels, any of them, or a number. Models of earlier versions have classes."""
     encoder: dict[str, str] = {}
     """Of a bundled encoder: which model the weights started from, its licence, and the hash of the original."""
     sha256: dict[str, str] = Field(min_length=1)
@@ -111,6 +114,7 @@ def save_pretrained(model: LexicalSAE, folder: str | Path, attached: Mapping[str
             parts=model.config,
             backbone=_portable_config(model),
             labels=model.labels,
+            output=model.output,  # pyright: ignore[reportArgumentType] - one of the registered kinds
             encoder=bundled_origin(model.config.name),
             sha256={path.name: sha256_of(path) for path in sorted(work.iterdir()) if path.is_file()},
         )
@@ -160,7 +164,7 @@ def from_pretrained(folder: str | Path, *, mapped: bool = False) -> LexicalSAE:
 
 def _build(source: Path, saved: SavedModel, tokenizer: PreTrainedTokenizerBase) -> LexicalSAE:
     try:
-        return LexicalSAE(saved.parts, backbone_from_config(saved.backbone, tokenizer), saved.labels)
+        return LexicalSAE(saved.parts, backbone_from_config(saved.backbone, tokenizer), saved.labels, saved.output)
     # What transformers raises for a senseless architecture is of many kinds, and all mean the same here.
     except Exception as error:
         reason = f"{type(error).__name__}: {error}".splitlines()[0]

@@ -1,12 +1,13 @@
 """Plain data in the terminal, in colour. Text from outside is shown, never interpreted."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Group
 
 from lexical_sae.circuits.geco import FEASIBLE_WITHIN, beats_guessing
 from lexical_sae.report.tables import FigureTable, figures_list, table_view
+from lexical_sae.report.task import difference_text, figure_text, task_rows
 
 NAME = "cross-entropy kept"
 REMEDY = (
@@ -55,9 +56,7 @@ def score_figures(run: dict[str, Any]) -> tuple[str, list[tuple[str, str, str]]]
     """Heading and rows of the table for one seed's results."""
     test = run["test"]
     rows = [
-        ("accuracy", f"{test['accuracy']:.1%}", f"always predicting the commonest label: {test['majority']:.1%}"),
-        # Older runs did not measure it.
-        *([("macro F1", f"{test['macro_f1']:.1%}", "mean over classes, rare ones too")] if "macro_f1" in test else []),
+        *(task_rows(test["figures"]) if "figures" in test else _class_rows(test)),
         ("active words", f"{test['active_words']:.0f}", "per text"),
         ("identity error", f"{test['identity_error']:.0e}", "contributions and bias sum to the logit"),
         *constraint_rows(run),
@@ -67,15 +66,33 @@ def score_figures(run: dict[str, Any]) -> tuple[str, list[tuple[str, str, str]]]
     return f"On {test['texts']} test texts (seed {run['seed']})", rows
 
 
+def _class_rows(test: dict[str, Any]) -> list[tuple[str, str, str]]:
+    rows = [("accuracy", f"{test['accuracy']:.1%}", f"always predicting the commonest label: {test['majority']:.1%}")]
+    # Older runs did not measure it.
+    if "macro_f1" in test:
+        rows.append(("macro F1", f"{test['macro_f1']:.1%}", "mean over classes, rare ones too"))
+    return rows
+
+
+def _mean_task_rows(results: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """The first figures over seeds: the accuracy of classes, or those of the output kind."""
+    shown = next((run["test"]["figures"] for run in results.get("runs", ()) if "figures" in run["test"]), None)
+    figures = shown or [{"key": "accuracy", "title": "accuracy", "is_share": True}]
+    rows = []
+    for figure in figures:
+        if (found := results["mean"].get(figure["key"])) is None:
+            continue
+        form = "{:.1%}".format if figure["is_share"] else "{:.3g}".format
+        ends = f"95 % CI {form(found['low'])} to {form(found['high'])}"
+        rows.append((figure["title"], form(found["mean"]), ends))
+    return rows
+
+
 def mean_figures(results: dict[str, Any]) -> tuple[str, list[tuple[str, str, str]]]:
     """Heading and rows of the table over seeds."""
-    accuracy, active = results["mean"]["accuracy"], results["mean"]["active_words"]
+    active = results["mean"]["active_words"]
     rows = [
-        (
-            "accuracy",
-            f"{accuracy['mean']:.1%}",
-            f"95 % CI {accuracy['low']:.1%} to {accuracy['high']:.1%}",
-        ),
+        *_mean_task_rows(results),
         (
             "active words",
             f"{active['mean']:.0f}",
@@ -83,7 +100,7 @@ def mean_figures(results: dict[str, Any]) -> tuple[str, list[tuple[str, str, str
         ),
         *seeds_constraint_rows(results.get("runs", ())),
     ]
-    return f"Mean of {accuracy['count']} seeds", [*rows, *_measured_rows(results.get("measured", {}))]
+    return f"Mean of {active['count']} seeds", [*rows, *_measured_rows(results.get("measured", {}))]
 
 
 def _measured_rows(measured: dict[str, Any]) -> list[tuple[str, str, str]]:
@@ -111,6 +128,8 @@ def _measured_rows(measured: dict[str, Any]) -> list[tuple[str, str, str]]:
 
 def baseline_figures(found: dict[str, Any]) -> tuple[str, list[tuple[str, str, str]]]:
     """Heading and rows of the table of baselines; the difference is the model's accuracy minus the baseline's."""
+    if "output" in found:
+        return f"On {found['test_texts']} test texts", list(_task_baseline_rows(found))
     rows = []
     seeds = found.get("model", {}).get("seeds", ())
     if "model" in found:
@@ -128,6 +147,18 @@ def baseline_figures(found: dict[str, Any]) -> tuple[str, list[tuple[str, str, s
             note += f", seed {', '.join(map(str, paired))} only" if len(paired) < len(seeds) else ""
         rows.append((name, f"{baseline['accuracy']:.1%}", note + _cost_text(baseline)))
     return f"On {found['test_texts']} test texts", rows
+
+
+def _task_baseline_rows(found: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """The model and its baselines by the first figure of the output kind, the others as remarks."""
+    for name, measured in (("this model", found["model"]), *found["baselines"].items()):
+        first, *others = measured["figures"]
+        told = "; ".join(f"{one['title']} {figure_text(one)}" for one in others if one["key"] in found["keys"])
+        difference = found["difference"].get(name, {}).get(first["key"])
+        if difference is not None:
+            told += f"; model {difference_text(difference, is_share=first['is_share'])}"
+        chosen = f"; chosen: {measured['setting']}" if "setting" in measured else ""
+        yield f"{name}: {first['title']}", figure_text(first), told + chosen + _cost_text(measured)
 
 
 def _of_seeds(count: int) -> str:

@@ -13,11 +13,13 @@ from typing import Any
 
 from lexical_sae.config.schema import ExperimentConfig
 from lexical_sae.data import TextDataset
+from lexical_sae.outputs import CLASSES
 from lexical_sae.runs.folder import BASELINES, DECISIONS, write_json
-from lexical_sae.runs.inputs import digest, load_data, text_digests
+from lexical_sae.runs.inputs import digest, load_data, output_of, text_digests
 from lexical_sae.runs.run import Run
 from lexical_sae.runs.scoring import Decisions, paired_difference, score
 from lexical_sae.runs.seeds import Watchers, require_one_experiment
+from lexical_sae.runs.target_baselines import target_baselines
 from lexical_sae.training.dense.classifier import BaselineScores, dense_baseline, tfidf_baseline
 from lexical_sae.training.dense.fine_tuning import DENSE_RATES, DenseTraining, rate_name
 from lexical_sae.training.dense.frozen import frozen_baseline
@@ -59,6 +61,8 @@ def run_baselines(
     anything is measured. A `run` of the experiment that is open already has its rows and its model.
     """
     require_one_experiment(config)
+    if output_of(config) != CLASSES.kind:
+        return target_baselines(run or Run.of(config, device), on_step=on_step)
     models, rates, kept = (
         _models(config, run or Run.of(config, device)),
         dense_rates,
@@ -97,6 +101,8 @@ def baselines_beside(run: Run, *, on_step: OnStep = silent) -> dict[str, Any]:
     Those that the folder holds already for the same rows and as many seeds, as after `--resume`, stay.
     """
     config = run.config.model_copy(update={"output_dir": str(run.folder)})
+    if output_of(config) != CLASSES.kind:
+        return target_baselines(run, on_step=on_step)
     try:
         saved = read_baselines(_file(config))
     except (OSError, ValueError):
@@ -201,6 +207,8 @@ def compare_again(
     For a model that is new where the test texts are not: no baseline is trained.
     """
     require_one_experiment(config)
+    if output_of(config) != CLASSES.kind:
+        return target_baselines(run or Run.of(config, device), on_step=on_step)
     path = _file(config)
     if not path.is_file():
         raise SavedFileError(f"there is no {path} to compare with; measure the baselines first")

@@ -12,12 +12,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from scipy.optimize import minimize_scalar
 from sklearn.covariance import LedoitWolf
 from sklearn.isotonic import isotonic_regression
 from torch import Tensor
-from torch.nn.functional import cross_entropy
 
 from lexical_sae.data import TextDataset, TextSplit
 from lexical_sae.data.sampling import sample_rows
@@ -33,6 +32,8 @@ from lexical_sae.models.calibration import (
     words_of,
 )
 from lexical_sae.models.lexical_sae import LexicalSAE
+from lexical_sae.outputs import CLASSES, OutputKind
+from lexical_sae.outputs.kind import Targets
 from lexical_sae.utils.errors import SettingsError
 from lexical_sae.utils.progress import OnStep, Step, silent
 
@@ -70,33 +71,47 @@ def calibrate(
     found = torch.tensor(list(answers(model, validation.texts, BATCH, score)))
     on_step(Step("calibrating", 2, 2))
     scores, logits = found[:, : len(SCORES)], found[:, len(SCORES) :]
-    labels = torch.tensor(validation.labels)
-    temperature = fitted_temperature(logits, labels)
-    confidence, predicted = (logits / temperature).softmax(-1).max(-1)
-    is_right = predicted == labels
+    targets = model.output.targets(validation.labels)
+    temperature = fitted_temperature(logits, targets, model.output)
+    sure = model.output.confidences(logits / temperature, targets)
     limits = joint_limits(scores, false_alarms)
     figures = CalibrationFigures(
         texts=len(validation),
         false_alarms=false_alarms,
         unknown_rate=usual.unknown_rate,
         limits=dict(zip(SCORES, limits, strict=True)),
-        steps=accuracy_steps(confidence, is_right),
+        steps=() if sure is None else accuracy_steps(*sure),
         temperature=temperature,
     )
     return Calibration(figures, usual)
 
 
-def fitted_temperature(logits: Float[Tensor, "T C"], labels: Int[Tensor, " T"]) -> float:
+@torch.no_grad()
+def tuned_output(model: LexicalSAE, dataset: TextDataset) -> OutputKind:
+    """The output kind with what is chosen on validation texts: the threshold of each label. Other kinds stay."""
+
+    def logits() -> Tensor:
+        read = answers(model, dataset.validation.texts, BATCH, lambda read: list(read.state.logits.float().cpu()))
+        return torch.stack(list(read))
+
+    return model.output.tuned(logits, dataset.validation.labels)
+
+
+def fitted_temperature(logits: Float[Tensor, "T C"], labels: Targets, output: OutputKind = CLASSES) -> float:
     """The number to divide logits by so that their probabilities make these labels most likely.
 
     A prior holds it near 1 where texts are few: those that are all right would ask for certainty.
 
     Example: logits three times too large -> about 3
     """
-    logits, labels = logits.double(), labels.long()
+    logits = logits.double()
+    if output.surprise(logits, labels) is None:
+        # A number has no probability.
+        return 1.0
 
     def cost(log_temperature: float) -> float:
-        surprise = cross_entropy(logits / np.exp(log_temperature), labels, reduction="sum")
+        surprise = output.surprise(logits / np.exp(log_temperature), labels)
+        assert surprise is not None
         return float(surprise) + 0.5 * (log_temperature / TEMPERATURE_SPREAD) ** 2
 
     found: Any = minimize_scalar(cost, bounds=(-MOST_LOG_TEMPERATURE, MOST_LOG_TEMPERATURE), method="bounded")

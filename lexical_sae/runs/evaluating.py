@@ -12,6 +12,7 @@ from lexical_sae.evaluation.settings import EvaluationSettings
 from lexical_sae.evaluation.suite import evaluate
 from lexical_sae.evaluation.tagging.faithfulness import measure_tags
 from lexical_sae.models.lexical_sae import LexicalSAE
+from lexical_sae.outputs import Classes
 from lexical_sae.runs.folder import EVALUATION, OTHER_EVALUATIONS, write_json
 from lexical_sae.runs.run import TEST, Run
 from lexical_sae.runs.seeds import Watchers
@@ -119,6 +120,6 @@ def evaluate_on(
         about = {**about, "split": TEST, "most_texts": texts}
     chosen = draw(unseen.split, texts, seed)
     found = {**about, **evaluate(model, chosen, settings, on_step).as_dict()}
-    if names_texts:
+    if names_texts and isinstance(model.output, Classes):
         found[NAMED] = measure_names(model, chosen.texts, unseen.trained_on, seed, names_texts, on_step).as_dict()
     return found

@@ -73,7 +73,7 @@ class Pipeline:
     load: Callable[[Run], object]
     """Reads a run's rows; refuses those that changed since it was trained."""
     figures: tuple[str, ...]
-    """Figures of the test split that are averaged over seeds."""
+    """Figures of the test split that are averaged over seeds, as far as they are there, beside the output kind's."""
     follow: Callable[[Run, Watchers], object]
     """Trains one seed along with the process that calls `train`, and leaves nothing."""
 

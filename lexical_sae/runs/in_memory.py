@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 from lexical_sae.data import TaggedDataset, TextDataset
 from lexical_sae.models.lexical_sae import CLASSIFY, TAG, LexicalSAE
+from lexical_sae.outputs import OUTPUTS
 from lexical_sae.recipes.recipe import Recipe
-from lexical_sae.runs.calibrating import calibrate
+from lexical_sae.runs.calibrating import calibrate, tuned_output
 from lexical_sae.runs.folder import RunFolder
 from lexical_sae.runs.inputs import documents, training_documents
 from lexical_sae.runs.planning import within_minutes
@@ -40,9 +41,11 @@ def train_model(
     settings, dataset = within_minutes(settings, dataset, seed=seed, device=device, folder=folder, watchers=watchers)
     set_seed(seed)
     labels = {CLASSIFY: dataset.label_names}
-    model = LexicalSAE.from_backbone(settings.model, labels, dataset.train.texts).to(resolve_device(device))
+    output = OUTPUTS[dataset.output].fitted(dataset.train.labels)
+    model = LexicalSAE.from_backbone(settings.model, labels, dataset.train.texts, output).to(resolve_device(device))
     train = training_documents(model, dataset, settings.training.negations, seed)
     fitted = fit(model, train, documents(model, dataset.validation), settings.training, seed, folder, watchers)
+    model.output = tuned_output(model, dataset)
     model.calibration = calibrate(model, dataset, on_step=watchers.on_step)
     return model, fitted
 

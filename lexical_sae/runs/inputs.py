@@ -11,7 +11,9 @@ from lexical_sae.config.schema import ExperimentConfig
 from lexical_sae.data import TaggedDataset, TextDataset, TextSplit, load_tagged_dataset, load_text_dataset
 from lexical_sae.data.batches import tokenize
 from lexical_sae.data.polarity import negation_examples, positive_class
+from lexical_sae.data.targets import LabelColumns
 from lexical_sae.models.lexical_sae import CLASSIFY, LexicalSAE
+from lexical_sae.outputs import CLASSES, OUTPUTS, Classes
 from lexical_sae.training.tasks import Documents
 from lexical_sae.utils.errors import SettingsError
 
@@ -34,8 +36,26 @@ def load_data(config: ExperimentConfig, seed: int) -> TextDataset:
         seed=seed,
         text_column=data.text_column,
         label_column=data.label_column,
+        label_columns=data.label_columns,
+        label_separator=data.label_separator,
+        target=data.target,
         skip_bad_rows=data.skip_bad_rows,
     )
+
+
+def output_of(config: ExperimentConfig) -> str:
+    """Name of the output kind that the settings ask for; no row is read."""
+    data = config.data
+    return LabelColumns(data.label_column, data.label_columns, data.label_separator, data.target).reader().output
+
+
+def require_classes(config: ExperimentConfig, what: str) -> None:
+    """Refuse an experiment whose texts do not have one label each, for what has no meaning there."""
+    if (output := output_of(config)) != CLASSES.kind:
+        raise SettingsError(
+            f"{what} is for texts with {CLASSES.title}, and {config.experiment_name} has {OUTPUTS[output].title}; "
+            "`lexical-sae evaluate` and `report` show how good it is"
+        )
 
 
 def load_sentences(config: ExperimentConfig, seed: int) -> TaggedDataset:
@@ -48,14 +68,14 @@ def load_sentences(config: ExperimentConfig, seed: int) -> TaggedDataset:
 
 def documents(model: LexicalSAE, split: TextSplit) -> Documents:
     """A split as the training loop wants it."""
-    texts, labels = tokenize(model.tokenizer, split.texts, model.max_length), torch.tensor(split.labels)
+    texts, labels = tokenize(model.tokenizer, split.texts, model.max_length), model.output.targets(split.labels)
     weights = None if split.weights is None else torch.tensor(split.weights)
-    return Documents(texts, labels.long(), weights=weights)
+    return Documents(texts, labels, weights=weights)
 
 
 def training_documents(model: LexicalSAE, dataset: TextDataset, share: float, seed: int) -> Documents:
     """The training texts; for literal words and a task of sentiment, with some sentences about negation."""
-    positive = positive_class(dataset.label_names)
+    positive = positive_class(dataset.label_names) if isinstance(model.output, Classes) else None
     count = min(MOST_NEGATIONS, round(share * len(dataset.train)))
     if model.literal is None or positive is None or not count:
         return documents(model, dataset.train)
@@ -85,6 +105,11 @@ def require_same_labels(model: LexicalSAE, dataset: TextDataset) -> None:
     """Refuse data whose labels are not the model's: they are numbers from here on, and would be other classes."""
     model.head(CLASSIFY)
     theirs, ours = tuple(dataset.label_names), tuple(model.labels[CLASSIFY])
+    if dataset.output != model.output.kind:
+        raise SettingsError(
+            f"{dataset.name} has {OUTPUTS[dataset.output].title}, and the model was trained on {model.output.title}; "
+            "give data of that kind (label_columns, label_separator, target)"
+        )
     if theirs != ours:
         raise SettingsError(
             f"the labels of {dataset.name} are {', '.join(theirs)}, those of the model {', '.join(ours)}: the data "

@@ -9,7 +9,9 @@ from lexical_sae.evaluation.context.measuring import measure_context
 from lexical_sae.evaluation.context.references import fit_references, sentiment_lexicon
 from lexical_sae.evaluation.names.bag_of_words import BagOfWords, NoWords
 from lexical_sae.evaluation.names.tests import measure_names, strongest_words
+from lexical_sae.outputs import CLASSES, OUTPUTS
 from lexical_sae.runs.folder import NAMES, write_json
+from lexical_sae.runs.inputs import output_of, require_classes
 from lexical_sae.runs.run import Run
 from lexical_sae.runs.seeds import Watchers
 from lexical_sae.utils.progress import OnStep, silent
@@ -31,6 +33,9 @@ def name_run(run: Run, watchers: Watchers = Watchers()) -> dict[str, Any] | None
     """
     texts = run.config.evaluation.names_texts
     if not texts:
+        return None
+    if (output := output_of(run.config)) != CLASSES.kind:
+        watchers.on_note(f"names are not measured: the tests are about classes, not {OUTPUTS[output].title}")
         return None
     if saved := run.names_on(texts):
         return saved
@@ -57,6 +62,7 @@ def run_names(
         all_tokens: Whether word pieces and symbols are listed too.
     """
     run = run.first
+    require_classes(run.config, "a test of names")
     run.require_made_by(run.config)
     model, dataset = run.model_and_data()
     seed = run.seed

@@ -68,7 +68,7 @@ def within_minutes(
     changes = {"minutes": None, "max_epochs": chosen.passes, "frozen_layers": chosen.frozen_layers}
     training = settings.training.model_copy(update=changes)
     if chosen.rows < len(dataset.train):
-        rows = stratified_subsample(dataset.train.labels, chosen.rows, np.random.default_rng([seed, len(PLAN)]))
+        rows = stratified_subsample(dataset.train.strata(), chosen.rows, np.random.default_rng([seed, len(PLAN)]))
         dataset = replace(dataset, train=dataset.train.take(rows))
     return settings.model_copy(update={"training": training}), dataset
 
@@ -85,7 +85,8 @@ def _planned(minutes: float, settings: Recipe, dataset: TextDataset, seed: int, 
         cost.reading * windows.mean(), cost.learning * windows.clip(max=training.windows_per_text or np.inf).mean()
     )
     # Sentences made by rule are texts too.
-    made = 0.0 if positive_class(dataset.label_names) is None else training.negations
+    is_sentiment = dataset.output == "classes" and positive_class(dataset.label_names) is not None
+    made = training.negations if is_sentiment else 0.0
     masked = 0.0 if training.independence is None else training.independence.share
     full = (rows, training.planned_epochs(rows), training.frozen_layers)
     return fitting_plan(minutes, cost.times(1 + made), full, number_of_layers(backbone), masked)

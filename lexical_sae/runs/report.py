@@ -6,13 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from lexical_sae.data import TextSplit
+from lexical_sae.evaluation.collect import collect
 from lexical_sae.evaluation.corpus.survey import survey
 from lexical_sae.evaluation.corpus.table_words import TableWordCollector
 from lexical_sae.evaluation.metrics.performance import PerformanceCollector
 from lexical_sae.explanation import Explanation
 from lexical_sae.inference import explain, predict
-from lexical_sae.inference.labels import labels_of
+from lexical_sae.inference.labels import labels_of, names_of
 from lexical_sae.models.lexical_sae import LexicalSAE
+from lexical_sae.outputs import CLASSES, Classes
 from lexical_sae.report.explanation.shifts import shift_of
 from lexical_sae.report.page import Confusion, Example, Lead, Page, page_html
 from lexical_sae.runs.folder import CONFIG, ENVIRONMENT, HISTORY, MEASURED, REPORT, RESULTS
@@ -125,6 +127,11 @@ def _read_by_model(parts: ReportParts, texts: int, on_step: OnStep, *, all_token
     if len(corpus) < len(dataset.test):
         parts.missing.append(f"The words of each class are those of {len(corpus)} of {len(dataset.test)} test texts.")
     table = TableWordCollector(model) if model.literal is not None else None
+    if not isinstance(model.output, Classes):
+        parts.missing.append(f"Words by label in the test texts are not counted: that is for {CLASSES.title}.")
+        collect(model, corpus.texts, [table] if table else [], corpus.labels, on_step=on_step)
+        lead = _lead(parts, model, corpus, table, None) if table else None
+        return {"lead": lead, "examples": _examples(model, corpus, choose_rows, texts, all_tokens=all_tokens)}
     decisions = PerformanceCollector(labels_of(model), model.max_length)
     shown = {"all_tokens": all_tokens, "on_step": on_step}
     found = survey(model, corpus.texts, list(corpus.labels), beside=[decisions, *([table] if table else [])], **shown)
@@ -135,10 +142,10 @@ def _read_by_model(parts: ReportParts, texts: int, on_step: OnStep, *, all_token
 
 
 def _lead(
-    parts: ReportParts, model: LexicalSAE, corpus: TextSplit, table: TableWordCollector, confusion: Confusion
+    parts: ReportParts, model: LexicalSAE, corpus: TextSplit, table: TableWordCollector, confusion: Confusion | None
 ) -> Lead:
     """What the page of a model with literal words begins with."""
-    words = table.words(max(FEWEST_WORDS, MOST_WORDS // len(table.labels)))
+    words = table.words(max(FEWEST_WORDS, MOST_WORDS // len(table.sides)))
     examples = _examples(model, corpus, partial(_shifted_first, model, corpus), LEAD_TEXTS)
     return Lead(words.classes, words.from_data_alone, parts.accuracies(), examples, confusion)
 
@@ -159,10 +166,11 @@ Chooser = Callable[[Sequence[bool], int], list[int]]
 def _examples(
     model: LexicalSAE, corpus: TextSplit, choose: Chooser, wanted: int, *, all_tokens: bool = False
 ) -> list[Example]:
-    names, looked_at = labels_of(model), corpus.take(range(min(LOOKED_AT, len(corpus))))
-    labelled = [names[label] for label in looked_at.labels]
+    output, looked_at = model.output, corpus.take(range(min(LOOKED_AT, len(corpus))))
+    labelled = output.labelled(looked_at.labels, names_of(model))
     # Labels first: an explanation takes far longer, and few are shown.
-    are_wrong = [label != true for label, true in zip(predict(model, looked_at.texts), labelled, strict=True)]
+    decided = [output.written(made) for made in predict(model, looked_at.texts)]
+    are_wrong = [output.is_choice and label != true for label, true in zip(decided, labelled, strict=True)]
     rows = choose(are_wrong, wanted)
     explained = explain(model, [looked_at.texts[row] for row in rows], all_tokens=all_tokens, causes=True)
     return [Example(why, labelled[row]) for why, row in zip(explained, rows, strict=True)]

@@ -18,6 +18,7 @@ from lexical_sae.report.charts.svg import Picture
 from lexical_sae.report.context import Row, context_figures
 from lexical_sae.report.page import EvaluationPart, Figures, Study
 from lexical_sae.report.tables import TablesPage
+from lexical_sae.report.task import figure_text, task_rows
 from lexical_sae.report.terminal import baseline_figures, mean_figures, name_figures, score_figures
 from lexical_sae.runs.folder import (
     BASELINES,
@@ -206,6 +207,8 @@ def _name_figures(scores: dict[str, Any]) -> tuple[Figures, ...]:
 
 def _test_accuracy(results: dict[str, Any]) -> list[Row]:
     test = results["test"]
+    if "figures" in test:
+        return task_rows(test["figures"])
     return [("accuracy", f"{test['accuracy']:.1%}", f"on {test['texts']} test texts")]
 
 
@@ -222,6 +225,9 @@ def _reference_accuracies(names: dict[str, Any]) -> list[Row]:
 
 
 def _baseline_accuracies(measured: dict[str, Any]) -> list[Row]:
+    if "output" in measured:
+        firsts = {name: found["figures"][0] for name, found in measured["baselines"].items()}
+        return [(f"{name}: {one['title']}", figure_text(one), "baseline, same texts") for name, one in firsts.items()]
     remark = f"baseline, on {measured['test_texts']} test texts"
     return [(name, f"{found['accuracy']:.1%}", remark) for name, found in measured["baselines"].items()]
 

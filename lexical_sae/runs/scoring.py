@@ -11,13 +11,15 @@ import torch
 from jaxtyping import Float
 from numpy import ndarray
 from scipy import stats
+from torch import Tensor
 
 from lexical_sae.data import TextDataset, TextSplit
 from lexical_sae.data.batches import length_buckets, tokenize
 from lexical_sae.evaluation.bootstrap import BootstrapMeans
 from lexical_sae.inference.reading import read_batch
 from lexical_sae.mechanistic.attribution import code_identity_error, worst_gap
-from lexical_sae.models.lexical_sae import LexicalSAE
+from lexical_sae.models.lexical_sae import CLASSIFY, LexicalSAE
+from lexical_sae.outputs import Scored
 from lexical_sae.report.studies.comparison import Difference
 from lexical_sae.runs.folder import DECISIONS, write_json
 from lexical_sae.runs.inputs import digest, text_digests
@@ -33,11 +35,9 @@ AT_ONCE = 500
 class Scores:
     """How a model does on texts it was not trained on."""
 
-    accuracy: float
-    macro_f1: float
-    """Mean F1 of the classes that occur: rare ones count as much as the others."""
-    majority: float
-    """Accuracy of always naming the most frequent label."""
+    task: dict[str, Any]
+    """Figures of the output kind. Of classes: `accuracy`; `macro_f1`, the mean F1 of the classes that occur;
+    `majority`, the accuracy of always naming the most frequent label. Of others: `TaskScores`, with `output`."""
     active_words: float
     """Mean number of active words per text."""
     identity_error: float
@@ -46,40 +46,69 @@ class Scores:
     texts_cut: int
     """Texts longer than the model reads."""
     is_correct: tuple[bool, ...]
-    """Of each text, in order, so that differences can be paired."""
+    """Of each text, in order, so that differences can be paired; empty for numbers."""
+
+    @property
+    def accuracy(self) -> float:
+        """Share of the texts that got the right class."""
+        return self.task["accuracy"]
+
+    @property
+    def macro_f1(self) -> float:
+        """Mean F1 of the classes, or labels."""
+        return self.task["macro_f1"]
+
+    @property
+    def majority(self) -> float:
+        """Accuracy of always naming the most frequent class."""
+        return self.task["majority"]
 
     def as_dict(self) -> dict[str, Any]:
         """The figures, as plain data."""
-        return {name: value for name, value in asdict(self).items() if name != "is_correct"}
+        return {**self.task, **{k: v for k, v in asdict(self).items() if k not in ("task", "is_correct")}}
 
 
 @torch.no_grad()
 def score(model: LexicalSAE, split: TextSplit, on_step: OnStep = silent, batch_size: int = 64) -> Scores:
-    """Accuracy, active words and identity error over a split."""
+    """The figures of the output kind, active words and identity error over a split."""
     model.eval()
     texts = tokenize(model.tokenizer, split.texts, model.max_length)
     model = model.opened_to(texts.ids)
-    gold = torch.tensor(split.labels)
-    predicted = torch.zeros_like(gold)
+    logits = torch.zeros(len(split), len(model.labels[CLASSIFY]))
     active, worst, done = 0, 0.0, 0
     for rows in length_buckets(texts, batch_size):
         state = read_batch(model, texts.batch(rows))
-        predicted[rows] = state.logits.argmax(-1).cpu()
+        logits[rows] = state.logits.float().cpu()
         active += len(state.code.values)
         worst = worst_gap(worst, float(code_identity_error(state).max()))
         done += len(rows)
         on_step(Step("testing", done, len(texts)))
-    count, is_correct = len(split), predicted == gold
+    count = len(split)
+    task, is_correct = _task_figures(model, logits, split.labels)
     return Scores(
-        accuracy=int(is_correct.sum()) / count,
-        macro_f1=macro_f1(gold.numpy(), predicted.numpy()),
-        majority=int(gold.bincount().max()) / count,
+        task=task,
         active_words=active / count,
         identity_error=worst,
         texts=count,
         texts_cut=texts.num_cut,
-        is_correct=tuple(is_correct.tolist()),
+        is_correct=is_correct,
     )
+
+
+def _task_figures(
+    model: LexicalSAE, logits: Float[Tensor, "T C"], labels: Sequence[Any]
+) -> tuple[dict[str, Any], tuple[bool, ...]]:
+    """The figures of the output kind, and which texts are right."""
+    if isinstance(model.output, Scored):
+        found = model.output.figures(logits, labels, model.labels[CLASSIFY])
+        return {"output": model.output.kind, **found.as_dict()}, found.is_correct
+    gold, predicted = torch.tensor(labels), logits.argmax(-1)
+    figures = {
+        "accuracy": int((predicted == gold).sum()) / len(gold),
+        "macro_f1": macro_f1(gold.numpy(), predicted.numpy()),
+        "majority": int(gold.bincount().max()) / len(gold),
+    }
+    return figures, tuple((predicted == gold).tolist())
 
 
 class Decisions(NamedTuple):
@@ -147,6 +176,8 @@ def paired_difference(ours: Sequence[Decisions], theirs: Sequence[Decisions]) ->
 def _rights(ours: Sequence[Decisions], theirs: Sequence[Decisions]) -> Float[ndarray, "T 2"]:
     """How often ours and theirs are right on each text: the means over the seeds that were tested on it."""
     of_texts: dict[str, list[tuple[bool, bool]]] = {}
+    if not all(one.is_correct for one in (*ours, *theirs)):
+        raise SavedFileError("numbers are not right or wrong, so they cannot be paired text by text")
     for own, other in zip(ours, theirs, strict=True):
         if own.digest != other.digest:
             raise SavedFileError("the two were tested on other texts, so they cannot be paired; train both again")

@@ -92,7 +92,9 @@ def run_seeds(run: Run, run_seed: SeedRun, figures: Sequence[str], *, resume: bo
                 if not any((other.folder / CONFIG).is_file() for other in run.seeds):
                     folder.withdraw()
                 raise
-        means = {name: asdict(mean_and_interval([found["test"][name] for found in results])) for name in figures}
+        of_kind = [one["key"] for one in results[0]["test"].get("figures", ())]
+        known = [name for name in (*of_kind, *figures) if all(name in found["test"] for found in results)]
+        means = {name: asdict(mean_and_interval([found["test"][name] for found in results])) for name in known}
         found = {"experiment_name": config.experiment_name, "runs": results, "mean": means}
         folder.write_json(RESULTS, found)
     return found
@@ -169,8 +171,8 @@ def fit(
         best = trainer.run()
         if trainer.has_dropped_context:
             watchers.on_note(
-                "context is left out, the table of words alone is the model: with context it was not right on more "
-                "validation texts beyond noise (one standard error of the difference)"
+                "context is left out, the table of words alone is the model: with context it was not "
+                f"{model.output.better} beyond noise (one standard error of the difference)"
             )
         told.end(asdict(best))
     return Fitted(best, trainer.geco.tau, trainer.geco.multiplier)

@@ -8,6 +8,7 @@ from lexical_sae.evaluation.intervals import mean_and_interval
 from lexical_sae.report.studies.run_figures import RunFigures
 from lexical_sae.runs.experiment import run_experiment
 from lexical_sae.runs.folder import CONFIG
+from lexical_sae.runs.inputs import require_classes
 from lexical_sae.runs.name_tests import name_runs
 from lexical_sae.runs.run import Run
 from lexical_sae.runs.seeds import Watchers, over_seeds
@@ -23,6 +24,7 @@ def is_begun(config: ExperimentConfig) -> bool:
 
 def measure_run(config: ExperimentConfig, names_texts: int, device: str, watchers: Watchers) -> RunFigures:
     """An experiment's figures, names on so many test texts; what is finished is read, not done again."""
+    require_classes(config, "a comparison of runs")
     place = Path(config.output_dir)
     evaluation = config.evaluation.model_copy(update={"names_texts": names_texts})
     config = config.model_copy(update={"evaluation": evaluation})

@@ -1,6 +1,6 @@
 """Texts of a file or a named data set, for a model that is there already: its labels say how classes are numbered."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -12,8 +12,10 @@ from lexical_sae.data.files import as_table
 from lexical_sae.data.rows import choose_columns, choose_text_column, labelled_rows
 from lexical_sae.data.sources.registry import TEXT_DATASETS
 from lexical_sae.data.table import list_places
-from lexical_sae.inference.labels import label_index, labels_of
+from lexical_sae.data.targets import LabelColumns
+from lexical_sae.inference.labels import label_index, labels_of, names_of
 from lexical_sae.models.lexical_sae import LexicalSAE
+from lexical_sae.outputs import CLASSES, Classes, Labels, Number
 from lexical_sae.utils.errors import DataError, SettingsError
 
 
@@ -26,6 +28,10 @@ class Columns:
     is_labelled: bool = True
     skip_bad_rows: bool = False
     """Whether rows of a file without what is wanted are left out, instead of refused."""
+    labels: tuple[str, ...] = ()
+    """Columns of 0 and 1, for models of any number of labels; by default those of the model's names."""
+    separator: str | None = None
+    """What stands between the labels of a cell, for such models."""
 
 
 @dataclass(frozen=True)
@@ -62,10 +68,34 @@ def load_corpus(model: LexicalSAE, file: Path | None, data: str | None, columns:
 
 
 def labelled_texts(model: LexicalSAE, data: str, columns: Columns) -> tuple[TextSplit, tuple[str, ...]]:
-    """Texts of a file, or test texts of a named set, labelled as the model numbers its classes; notes on guesses."""
+    """Texts of a file, or test texts of a named set, labelled as the model numbers its classes; notes on guesses.
+
+    For models of other output kinds, with what these have for a text.
+    """
+    if not isinstance(model.output, Classes):
+        return _targets(model, data, columns)
     is_named = data in TEXT_DATASETS
     rows = _test_rows(data, columns) if is_named else _file_rows(data, "data", columns)
     return TextSplit(tuple(rows.texts), tuple(rows.classes(model, f"{data}: label"))), rows.notes
+
+
+def _targets(model: LexicalSAE, data: str, columns: Columns) -> tuple[TextSplit, tuple[str, ...]]:
+    """The texts of a file with any of the model's labels, or a number each."""
+    if data in TEXT_DATASETS:
+        raise SettingsError(f"{data} has {CLASSES.title}, and this model has {model.output.title}; give a file")
+    table, names = as_table(data, "data"), names_of(model)
+    given = LabelColumns(columns.label, columns.labels, columns.separator, model.output.kind)
+    if given == LabelColumns(target=model.output.kind) and all(name in table.columns for name in names):
+        given = COLUMNS_OF[model.output.kind](names)
+    found = given.reader(skip_bad_rows=columns.skip_bad_rows).read({"data": table}, columns.text, names)
+    return found.splits["data"], (*table.notes, *found.notes)
+
+
+COLUMNS_OF: dict[str, Callable[[tuple[str, ...]], LabelColumns]] = {
+    Labels().kind: lambda names: LabelColumns(columns=names),
+    Number().kind: lambda names: LabelColumns(column=names[0], target=Number().kind),
+}
+"""Where a file has columns of the model's names, these hold what it is measured on."""
 
 
 def read_texts(file: Path, column: str | None = None, *, skip_bad_rows: bool = False) -> GivenTexts:

@@ -114,7 +114,9 @@ def _without_learned(split: TextSplit, dataset: TextDataset, name: str) -> Unsee
 
 def _is_same(own: DataConfig, data: str, columns: Columns) -> bool:
     """Whether a run was made of this file or data set, and of these columns of it."""
-    is_other_column = columns.text not in (None, own.text_column) or columns.label not in (None, own.label_column)
+    asked = (columns.text, columns.label, columns.labels or None, columns.separator)
+    known = (own.text_column, own.label_column, own.label_columns, own.label_separator)
+    is_other_column = any(one not in (None, its) for one, its in zip(asked, known, strict=True))
     if data in TEXT_DATASETS or own.dataset_name in TEXT_DATASETS:
         return data == own.dataset_name and not is_other_column
     return Path(data).resolve() == Path(own.path or own.dataset_name).expanduser().resolve() and not is_other_column

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from pydantic import Field
 
 from lexical_sae.inference.explaining import explain_batch
+from lexical_sae.inference.labels import labels_of
 from lexical_sae.inference.question import Question
 from lexical_sae.inference.reading import answers
 from lexical_sae.models.persistence import from_pretrained, saved_sha256
@@ -79,7 +80,7 @@ class Scorer:
             places=settings.explain != "none",
             all_tokens=settings.all_tokens,
         )
-        labels = tuple(self.model.labels["classify"])
+        labels = labels_of(self.model, "score")
         names = {name: kept_name(name) for name in settings.columns.kept}
         top = settings.top if settings.explain == "top" else None
         self._about = About(model=settings.model, labels=labels, explain=settings.explain, top=top, kept=names)

@@ -74,7 +74,7 @@ class Asking:
         left = listed.words[len(kept) :]
         rest = {"count": len(left), "contribution": math.fsum(word.contribution for word in left)}
         line = replace(listed, words=kept).to_json()
-        return Explained(line, json.dumps(rest), why.label, why.probability)
+        return Explained(line, json.dumps(rest), why.label, _of_a_class(why))
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,13 @@ class Predict:
 
 def _decided(why: Explanation) -> Decided:
     fields = {"label": why.label, "probability": why.probability, "probabilities": dict(why.probabilities)}
-    return Decided(json.dumps(fields | {"abstained": why.abstained}), why.label, why.probability)
+    return Decided(json.dumps(fields | {"abstained": why.abstained}), why.label, _of_a_class(why))
+
+
+def _of_a_class(why: Explanation) -> float:
+    """Its probability; other models are not served."""
+    assert why.probability is not None
+    return why.probability
 
 
 class Changed(NamedTuple):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from lexical_sae.inference import explain
-from lexical_sae.inference.labels import label_index
+from lexical_sae.inference.labels import label_index, labels_of
 from lexical_sae.inference.tagging import tag
 from lexical_sae.intervene import attached_frequencies, attached_lexicon, model_table
 from lexical_sae.intervene.word_table import WordRow
@@ -47,6 +47,7 @@ class ServedModel:
         model = from_pretrained(folder, mapped=True)
         made = cls(name, folder, model, saved_sha256(folder))
         if CLASSIFY in made.tasks:
+            labels_of(model, "the service")
             explain(model, WARMING)
         if TAG in made.tasks:
             tag(model, WARMING)

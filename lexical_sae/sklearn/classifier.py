@@ -1,38 +1,31 @@
 """`LexicalClassifier`: texts to labels, with the words behind every decision."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import scipy.special
+import torch
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_consistent_length
 
-from lexical_sae.data import TextDataset, TextSplit
+from lexical_sae.data import TextSplit
 from lexical_sae.data.cell_values import label_text, sorted_label_names
+from lexical_sae.data.targets import label_strata
 from lexical_sae.inference import explain
-from lexical_sae.inference.reading import answers, is_one_text
-from lexical_sae.intervene import SuppressedModel, WordTable, model_table
+from lexical_sae.inference.reading import is_one_text
 from lexical_sae.models.lexical_sae import CLASSIFY
-from lexical_sae.report.classifier import ClassWord, classifier_html
-from lexical_sae.report.page import Example, Figures, Page, page_html
-from lexical_sae.runs.in_memory import train_model
-from lexical_sae.sklearn.inputs import Classes, classes_of, weights_of
-from lexical_sae.sklearn.splits import with_validation
-from lexical_sae.sklearn.words import WordCodeEstimator
+from lexical_sae.outputs import Classes, Labels
+from lexical_sae.sklearn.deciding import DecidingEstimator, Judged, task_rows
+from lexical_sae.sklearn.inputs import classes_of, indicator_of, is_indicator, weights_of
 from lexical_sae.utils.errors import DataError, SettingsError
-from lexical_sae.utils.files import write_text
-
-BATCH = 32
-FEWEST_WORDS, MOST_WORDS = 4, 24
-"""Words of a class that a notebook shows, and of all classes together."""
-LEAST_TEXTS = 5
-"""Training texts that they should be in."""
 
 
-class LexicalClassifier(ClassifierMixin, WordCodeEstimator):
+class LexicalClassifier(ClassifierMixin, DecidingEstimator):
     """A text classifier whose features are words, with exact explanations.
+
+    Fitted with an indicator matrix (a column of 0 and 1 per label), a text may have any number of labels: `classes_`
+    are the columns, `predict` gives such a matrix, and every label has a threshold of its own.
 
     Args:
         encoder: `minilm`, `granite` or `mpnet`, which install from PyPI, the folder of a masked language model, or a
@@ -67,7 +60,7 @@ class LexicalClassifier(ClassifierMixin, WordCodeEstimator):
 
         Args:
             X: A list, tuple, array, Series or one-column frame of texts.
-            y: A label per text, of any type.
+            y: A label per text, of any type; or an indicator matrix (array, sparse matrix or frame of 0 and 1).
             sample_weight: How much each text counts; texts with a weight of 0 are left out.
             callbacks: Objects with methods of `lexical_sae.training.callbacks.Callback`.
 
@@ -76,37 +69,35 @@ class LexicalClassifier(ClassifierMixin, WordCodeEstimator):
         """
         texts = self._texts(X, y)
         check_consistent_length(texts, y)
-        labels, classes = classes_of(y)
-        weights = weights_of(sample_weight, self.class_weight, labels)
-        settings, seed = self._settings(without_context=not self.context), self._new_seed()
-        with self._training(callbacks) as watchers:
-            dataset = _dataset(texts, classes, weights, self.validation_fraction, seed)
-            model, _ = train_model(settings, dataset, seed=seed, device=self.device, watchers=watchers)
-        self.model_, self.seed_, self.classes_ = model, seed, classes.values
-        self._take_words(dataset.train.texts)
+        read = _marked_rows if is_indicator(y) else _labelled_rows
+        rows, names, self.classes_ = read(texts, y, sample_weight, self.class_weight)
+        self._fit_on(rows, names, OUTPUT_OF[read], callbacks)
         return self
 
-    def _logits(self, X: Any) -> np.ndarray:
-        """The logits of every text, in the order of `classes_`."""
-        model = self._fitted_model()
-        rows = answers(model, self._texts(X), BATCH, lambda read: list(read.state.logits.double().cpu().numpy()))
-        logits = np.array(list(rows)).reshape(-1, len(model.labels[CLASSIFY]))
-        return logits[:, [model.labels[CLASSIFY].index(label_text(value)) for value in self.classes_]]
-
     def decision_function(self, X: Any) -> np.ndarray:
-        """Class-centred logits, a column per class; of two classes, how far the second is above the first."""
-        logits = self._logits(X)
+        """Class-centred logits, a column per class; of two classes, how far the second is above the first.
+
+        Of labels, how far the logit of each is above its threshold.
+        """
+        logits, output = self._logits(X), self._fitted_model().output
+        if isinstance(output, Labels):
+            return output.margins(torch.from_numpy(logits)).numpy()
         if len(self.classes_) == 2:
             return logits[:, 1] - logits[:, 0]
         return logits - logits.mean(1, keepdims=True)
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """The probability of each class, in the order of `classes_`, at the model's temperature."""
-        return scipy.special.softmax(self._logits(X) / self._fitted_model().temperature, axis=1)
+        """The probability of each class, or label, in the order of `classes_`, at the model's temperature."""
+        model, logits = self._fitted_model(), self._logits(X)
+        if isinstance(model.output, Labels):
+            return scipy.special.expit(logits / model.temperature)
+        return scipy.special.softmax(logits / model.temperature, axis=1)
 
     def predict(self, X: Any) -> np.ndarray:
-        """The most probable class of each text."""
-        logits = self._logits(X)
+        """The most probable class of each text; of labels, a matrix with a 1 for each that is decided for."""
+        logits, output = self._logits(X), self._fitted_model().output
+        if isinstance(output, Labels):
+            return output.chosen(torch.from_numpy(logits)).numpy().astype(np.int64)
         return self.classes_[logits.argmax(1)]
 
     def explain(self, X: Any, target: Any = None, contrast: Any = None, **options: Any) -> Any:
@@ -136,63 +127,29 @@ class LexicalClassifier(ClassifierMixin, WordCodeEstimator):
                 return label_text(value)
         raise SettingsError(f"{role} {label!r} is not a class; there are {', '.join(repr(v) for v in self.classes_)}")
 
-    def lexicon(self) -> WordTable:
-        """The table of words: every word with its weight for each class, the largest first.
+    def _logits(self, X: Any) -> np.ndarray:
+        """The logits of every text, in the order of `classes_`."""
+        names = self._fitted_model().labels[CLASSIFY]
+        return self._outputs(self._texts(X))[:, [names.index(label_text(value)) for value in self.classes_]]
 
-        Weights are class-centred logits of a word without context in a text of sixteen tokens. `to_csv()` writes the
-        table for a spreadsheet.
-        """
-        model = self._fitted_model()
-        if model.literal is None:
-            raise SettingsError(
-                f"recipe {self.recipe!r} keeps no table: what a word contributes depends on the text. Save the model "
-                "and see `lexical-sae corpus`, or fit with recipe='anchored'"
-            )
-        return model_table(model, self.frequencies_)
-
-    def _html_repr(self) -> str:
-        """What a notebook shows: fitted with a table, its strongest words; otherwise scikit-learn's diagram."""
-        if not self.__sklearn_is_fitted__() or self.model_.literal is None:
-            return super()._html_repr()
-        table = self.lexicon()
-        top = max(FEWEST_WORDS, MOST_WORDS // len(table.labels))
-        classes = [(label, _strongest(table, place, top)) for place, label in enumerate(table.labels)]
-        return classifier_html(type(self).__name__, classes, len(table.rows))
-
-    def suppress(self, words: str | Iterable[str]) -> "LexicalClassifier":
-        """A new fitted estimator that cannot use these words, or their case variants and plurals.
-
-        This one keeps them. Both share their weights, and the columns of `transform`.
-        """
-        return self._with_model(SuppressedModel(self._fitted_model(), words))
-
-    def report(self, X: Any, y: Any, path: str | Path, examples: int = 50) -> Path:
-        """Write a page about texts that were not trained on: accuracy, words, and decisions with their reasons.
-
-        Args:
-            X: Texts.
-            y: Their labels.
-            path: The HTML file to write.
-            examples: Texts to show at most, wrong decisions first.
-
-        Returns:
-            The file.
-        """
-        model, texts, gold = self._fitted_model(), self._texts(X), [label_text(label) for label in np.asarray(y)]
+    def _judged(self, texts: list[str], y: Any) -> Judged:
+        output, names = self._fitted_model().output, [label_text(value) for value in self.classes_]
+        if isinstance(output, Labels):
+            gold, logits = indicator_of(y)[0].tolist(), torch.from_numpy(self._logits(texts))
+            check_consistent_length(texts, gold)
+            decided = [output.written(made) for made in output.decided(logits, names)]
+            return Judged(task_rows(output.figures(logits, gold, names)), decided, output.labelled(gold, names))
+        gold = [label_text(label) for label in np.asarray(y)]
         check_consistent_length(texts, gold)
-        predicted = [label_text(label) for label in self.predict(X)]
-        wrong = [row for row in range(len(texts)) if predicted[row] != gold[row]]
-        first = sorted(range(len(texts)), key=lambda row: predicted[row] == gold[row])[:examples]
-        accuracy = 1 - len(wrong) / max(1, len(texts))
-        rows = [
-            ("accuracy", f"{accuracy:.1%}", f"{len(wrong)} of {len(texts)} texts are wrong"),
-            ("words per text", f"{np.diff(self._code(texts).indptr).mean():.1f}", "active on average"),
-        ]
-        shown = [
-            Example(why, gold[row]) for row, why in zip(first, explain(model, [texts[i] for i in first]), strict=True)
-        ]
-        page = Page("Decisions and their words", headline=Figures("These texts", rows), examples=shown)
-        return write_text(Path(path).expanduser(), page_html(page))
+        decided = [label_text(label) for label in self.predict(texts)]
+        wrong = sum(made != label for made, label in zip(decided, gold, strict=True))
+        told = f"{wrong} of {len(texts)} texts are wrong"
+        return Judged([("accuracy", f"{1 - wrong / max(1, len(texts)):.1%}", told)], decided, gold)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
 
     def _to_keep(self) -> dict[str, Any]:
         return {"classes": self.classes_.tolist(), "dtype": self.classes_.dtype.str, **super()._to_keep()}
@@ -202,29 +159,35 @@ class LexicalClassifier(ClassifierMixin, WordCodeEstimator):
         self.classes_ = np.array(names, dtype=kept.get("dtype"))
         super()._take_back(kept)
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "model_")
 
-
-def _strongest(table: WordTable, place: int, top: int) -> list[ClassWord]:
-    """The words with the greatest weight for a class, those of several texts if there are any."""
-    usable = [row for row in table.rows if not row.suppress and row.weights is not None]
-    often = [row for row in usable if (row.texts or 0) >= LEAST_TEXTS] or usable
-    words = [ClassWord(row.word, row.weights[place], row.texts) for row in often if row.weights is not None]
-    return [word for word in sorted(words, key=lambda word: -word.weight)[:top] if word.weight > 0]
-
-
-def _dataset(
-    texts: list[str], classes: Classes, weights: np.ndarray | None, validation_fraction: float, seed: int
-) -> TextDataset:
-    """The rows as the command line has them, without test rows; rows without weight are left out."""
+def _labelled_rows(
+    texts: list[str], y: Any, sample_weight: Any, class_weight: Any
+) -> tuple[TextSplit, tuple[str, ...], np.ndarray]:
+    """Rows with a label each, the names of the classes as the command line orders them, and the classes as given."""
+    labels, classes = classes_of(y)
+    weights = weights_of(sample_weight, class_weight, labels)
     names = sorted_label_names(classes.names)
     ids = {name: i for i, name in enumerate(names)}
     given = None if weights is None else tuple(weights.tolist())
     rows = TextSplit(tuple(texts), tuple(ids[name] for name in classes.of_rows), weights=given)
-    if given is not None and min(given) == 0:
-        rows = rows.take([row for row, weight in enumerate(given) if weight])
-    if len(set(rows.labels)) < 2:
+    if given is not None and len({rows.labels[row] for row, weight in enumerate(given) if weight}) < 2:
         raise DataError("all texts with a weight are of one class; a classifier needs at least two classes")
-    carved = with_validation(rows, names, TextSplit((), ()), validation_fraction, seed)
-    return TextDataset("texts", names, carved.train, carved.validation, carved.test, carved.notes)
+    return rows, names, classes.values
+
+
+def _marked_rows(
+    texts: list[str], y: Any, sample_weight: Any, class_weight: Any
+) -> tuple[TextSplit, tuple[str, ...], np.ndarray]:
+    """Rows with a 0 or 1 per label, and the labels."""
+    marks, values = indicator_of(y)
+    if class_weight is not None:
+        raise SettingsError("class_weight is for one label per text; with an indicator matrix, give sample_weight")
+    weights = weights_of(sample_weight, None, np.zeros(len(texts)))
+    rows = tuple(map(tuple, marks.tolist()))
+    given = None if weights is None else tuple(weights.tolist())
+    split = TextSplit(tuple(texts), rows, weights=given, strata_of=label_strata(rows))
+    return split, tuple(label_text(value) for value in values), values
+
+
+OUTPUT_OF = {_labelled_rows: Classes().kind, _marked_rows: Labels().kind}
+"""The output kind of rows, by what reads them."""

@@ -5,12 +5,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse
+from jaxtyping import Float, Int
+from numpy import ndarray
 from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from lexical_sae.data.cell_values import is_missing, label_text, repair_text
 from lexical_sae.data.frames import column_values
+from lexical_sae.data.targets import as_number, number_problem
 from lexical_sae.utils.errors import DataError
 
 ROWS_NAMED = 5
@@ -82,6 +86,51 @@ def classes_of(y: Any) -> tuple[np.ndarray, Classes]:
     return labels, Classes(values, names, tuple(label_text(label) for label in labels))
 
 
+def is_indicator(y: Any) -> bool:
+    """Whether labels come as a matrix with several columns, or as one sparse one."""
+    if scipy.sparse.issparse(y):
+        return True
+    shape = getattr(column_values(y), "shape", None)
+    if shape is None and isinstance(y, list | tuple) and y and isinstance(y[0], list | tuple | np.ndarray):
+        shape = np.shape(y)
+    return shape is not None and len(shape) == 2 and shape[1] > 1
+
+
+def indicator_of(y: Any) -> tuple[Int[ndarray, "N L"], np.ndarray]:
+    """A matrix of 0 and 1, and the labels that its columns stand for: a frame's names, otherwise their places."""
+    names = getattr(y, "columns", None)
+    found = y.toarray() if scipy.sparse.issparse(y) else np.asarray(column_values(y))
+    if found.ndim != 2 or not np.isin(found, (0, 1)).all():
+        raise DataError(
+            "y is a matrix, but not of 0 and 1; give an indicator matrix, a column per label "
+            "(sklearn.preprocessing.MultiLabelBinarizer makes one of lists)"
+        )
+    values = np.arange(found.shape[1]) if names is None else np.array([str(name) for name in names], dtype=object)
+    if len({label_text(value) for value in values}) < len(values):
+        raise DataError(f"y has two columns of one name ({', '.join(map(str, values))}); rename one")
+    return found.astype(np.int64), values
+
+
+def numbers_of(y: Any) -> Float[ndarray, " N"]:
+    """The numbers of texts; anything else is refused with its row."""
+    if y is None:
+        raise DataError("this estimator requires y to be passed, but the target y is None")
+    values = column_or_1d(column_values(y), warn=True)
+    if bad := [(row, problem) for row, value in enumerate(values) if (problem := number_problem(value))]:
+        row, problem = bad[0]
+        raise DataError(
+            f"y is no number in {len(bad)} of {len(values)} rows (row {row}: {problem.partition(';')[0]}): Input y "
+            "contains NaN, infinity or text; for names of classes use LexicalClassifier"
+        )
+    return np.array([as_number(value) for value in values], dtype=np.float64)
+
+
+def name_of(y: Any) -> str:
+    """What a column of numbers is called. Example: a Series named stars -> "stars" """
+    name = getattr(y, "name", None)
+    return str(name) if isinstance(name, str) and name.strip() else "number"
+
+
 def _shown(label: Any) -> str:
     """A label as Python writes it, without the type that numpy has for it."""
     return repr(label.item() if isinstance(label, np.generic) else label)
@@ -98,10 +147,7 @@ def _labels(y: Any) -> np.ndarray:
         y = found
     shape = getattr(y, "shape", ())
     if len(shape) == 2 and shape[1] > 1:
-        raise DataError(
-            f"y has {shape[1]} columns; each text has one label here. For several, fit one classifier per column "
-            "(sklearn.multioutput.MultiOutputClassifier)"
-        )
+        raise DataError(f"y has {shape[1]} columns; each text has one label here")
     labels = column_or_1d(y, warn=True)
     if labels.dtype.kind == "f":
         assert_all_finite(labels, input_name="y")

@@ -6,12 +6,14 @@ of it: the encoder is shaped as fast as it would be without words, and the words
 It never decides: the trained model is the same with or without it.
 """
 
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from pydantic import Field, NonNegativeFloat, PositiveFloat
 from torch import Tensor, nn
 from torch.nn.functional import dropout
 
-from lexical_sae.circuits.losses import Scalar, completeness_kl, weighted_cross_entropy
+from lexical_sae.circuits.losses import Scalar
+from lexical_sae.outputs import CLASSES, OutputKind
+from lexical_sae.outputs.kind import Targets
 from lexical_sae.utils.part import PartConfig
 
 
@@ -38,11 +40,12 @@ class AuxiliaryHead(nn.Module):
         self,
         states: Float[Tensor, "N E"],
         word_logits: Float[Tensor, "N C"],
-        labels: Int[Tensor, " N"],
+        labels: Targets,
         label_smoothing: float = 0.0,
         weights: Float[Tensor, " N"] | None = None,
+        output: OutputKind = CLASSES,
     ) -> Scalar:
         """What the auxiliary head adds to the loss of samples that the words decided on."""
         logits = self.layer(dropout(states, self.config.dropout, self.training))
-        own = weighted_cross_entropy(logits, labels, weights, label_smoothing)
-        return self.config.weight * own + self.config.imitation * completeness_kl(logits, word_logits, weights)
+        own = output.loss(logits, labels, weights, label_smoothing)
+        return self.config.weight * own + self.config.imitation * output.imitation(logits, word_logits, weights)

@@ -10,18 +10,20 @@ from functools import partial
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Shaped
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
-from lexical_sae.circuits.losses import active_count, active_surplus, weighted_cross_entropy
+from lexical_sae.circuits.losses import active_count, active_surplus
 from lexical_sae.circuits.objective import ObjectiveOutput
 from lexical_sae.circuits.term import StepView
 from lexical_sae.data.batches import length_buckets
 from lexical_sae.models.lexical_sae import LexicalSAE
 from lexical_sae.models.word_views import without_context
+from lexical_sae.outputs import Classes
 from lexical_sae.training.settings import TrainingConfig
 from lexical_sae.training.tasks import Encoded, Task
+from lexical_sae.utils.errors import SettingsError
 
 
 class PieceLoss(NamedTuple):
@@ -55,6 +57,10 @@ class Criterion(nn.Module):
         super().__init__()
         self.settings = settings
         num_labels = len(model.labels[head])
+        if settings.objective.terms and not isinstance(model.output_of(head), Classes):
+            raise SettingsError(
+                f"training.objective asks circuits of classes, and here texts have {model.output.title}; leave it out"
+            )
         self.objective = settings.asked_of_circuits().build(len(model.dimensions), num_labels)
         self.auxiliary = settings.auxiliary and settings.auxiliary.build(model.backbone.encoder_width, num_labels)
         self.independence = settings.independence and settings.independence.build()
@@ -69,7 +75,7 @@ class Criterion(nn.Module):
     ) -> tuple[Tensor, PieceLoss]:
         """Loss of the samples of one piece, and its account; `share` is the piece's part of the step."""
         logits = model.decide(encoded.sparse_vector, encoded.head, encoded.words).logits
-        ce = self.cross_entropy(logits, encoded)
+        ce = self.task_loss(model, logits, encoded)
         loss, terms = ce, {}
         if self.objective.terms if is_constrained else self.objective.in_warmup:
             asked_of = encoded.sample(max(1, round(share * self.settings.positions_per_step)))
@@ -83,7 +89,8 @@ class Criterion(nn.Module):
             loss = loss + self.count.multiplier * surplus
         if self.auxiliary is not None:
             smoothing, weights = self.settings.label_smoothing, encoded.weights
-            loss = loss + self.auxiliary(encoded.states, logits, encoded.labels, smoothing, weights)
+            output = model.output_of(encoded.head)
+            loss = loss + self.auxiliary(encoded.states, logits, encoded.labels, smoothing, weights, output)
         if self.independence is not None:
             assert encoded.tokens is not None, "literal words are read in documents"
             assert encoded.is_made is not None, "documents say which of them were made by rule"
@@ -91,9 +98,10 @@ class Criterion(nn.Module):
         active, words = active_count(encoded.sparse_vector != 0), active_count(encoded.gate.gate_mask > 0.5)
         return loss, PieceLoss(share, ce.item(), active.item(), words.item(), terms)
 
-    def cross_entropy(self, logits: Tensor, encoded: Encoded) -> Tensor:
-        """That of the task, with the smoothing of the settings and the weights of the samples."""
-        return weighted_cross_entropy(logits, encoded.labels, encoded.weights, self.settings.label_smoothing)
+    def task_loss(self, model: LexicalSAE, logits: Tensor, encoded: Encoded) -> Tensor:
+        """That of the output kind (of classes, cross-entropy), with the smoothing of the settings and the weights."""
+        output = model.output_of(encoded.head)
+        return output.loss(logits, encoded.labels, encoded.weights, self.settings.label_smoothing)
 
     def ask(self, model: LexicalSAE, encoded: Encoded, *, is_constrained: bool = True) -> ObjectiveOutput:
         """The circuit objective of samples, or its part in the warm-up, decided on without random masking."""
@@ -136,37 +144,43 @@ class Criterion(nn.Module):
     def validate(self, model: LexicalSAE, task: Task) -> dict[str, float]:
         """Means over a task's samples: `ce`, `accuracy`, `active_words`, `guessing_ce`, and each term by its kind.
 
-        With context, `gain` too: the accuracy beyond that of the table alone, and `gain_error`, its standard error.
+        `accuracy` is the mean `quality` of the output kind: of classes, the share of right decisions. With context,
+        `gain` too: the accuracy beyond that of the table alone, and `gain_error`, its standard error.
         """
         model.eval()
         self.eval()
         model = model.opened_to(task.texts.ids)
         sums: dict[str, float] = {}
         samples = 0.0
-        # A head that is given no word still knows which head it is.
-        labels = {head: torch.zeros(len(model.labels[head]), dtype=torch.float64) for head in task.heads}
+        statistics: dict[str, Tensor] = {}
         for rows in (alike for batch in length_buckets(task.texts, 64) for alike in task.alike(batch)):
             count = task.samples(rows)
             if count == 0:
                 continue
             encoded = task.encode(model, rows, live_only=True)
             logits = model.decide(encoded.sparse_vector, encoded.head, encoded.words).logits
-            found = {name: value.item() for name, value in self.ask(model, encoded).values.items()}
-            found["ce"] = self.cross_entropy(logits, encoded).item()
-            is_right = logits.argmax(-1) == encoded.labels
+            asked = self.ask(model, encoded).values if self.objective.terms else {}
+            found = {name: value.item() for name, value in asked.items()}
+            found["ce"] = self.task_loss(model, logits, encoded).item()
+            output = model.output_of(encoded.head)
+            quality = output.quality(logits, encoded.labels).float()
             counts = 1.0 if encoded.weights is None else encoded.weights
-            found["accuracy"] = (counts * is_right.float()).mean().item()
+            found["accuracy"] = (counts * quality).mean().item()
             if model.context is not None:
-                gains = counts * (is_right.float() - _right_by_table(model, encoded).float())
+                gains = counts * (quality - _quality_of_table(model, encoded).float())
                 found |= {"gain": gains.mean().item(), "gain_error": gains.square().mean().item()}
             found["active_words"] = active_count(encoded.sparse_vector != 0).item()
             for name, value in found.items():
                 sums[name] = sums.get(name, 0.0) + count * value
             samples += count
             weights = None if encoded.weights is None else encoded.weights.cpu()
-            seen = torch.bincount(encoded.labels.cpu(), weights, minlength=len(labels[encoded.head]))
-            labels[encoded.head] += count * seen / len(encoded.labels)
-        sums["guessing_ce"] = sum(guessing_ce(of_head, self.settings.label_smoothing) for of_head in labels.values())
+            seen = output.statistics(encoded.labels.cpu(), weights, len(model.labels[encoded.head]))
+            so_far = statistics.get(encoded.head, torch.zeros(1, dtype=torch.float64))
+            statistics[encoded.head] = so_far + count * seen / len(encoded.labels)
+        sums["guessing_ce"] = sum(
+            model.output_of(head).guessing_loss(of_head, self.settings.label_smoothing)
+            for head, of_head in statistics.items()
+        )
         means = {name: value / max(1, samples) for name, value in sums.items()}
         if "gain" in means:
             # So far the mean square.
@@ -174,21 +188,10 @@ class Criterion(nn.Module):
         return means
 
 
-def _right_by_table(model: LexicalSAE, encoded: Encoded) -> Bool[Tensor, " N"]:
-    """Which of some documents the table alone decides rightly; no encoder is asked."""
+def _quality_of_table(model: LexicalSAE, encoded: Encoded) -> Shaped[Tensor, " N"]:
+    """How well the table alone decides on some documents; no encoder is asked."""
     assert encoded.tokens is not None, "literal words are read in documents"
     table = without_context(model)
     read = table.encode_document(encoded.tokens.input_ids, encoded.tokens.mask, encoded.tokens.states, live_only=True)
-    return table.decide(read.sparse_vector, encoded.head, read.words).logits.argmax(-1) == encoded.labels
-
-
-def guessing_ce(label_counts: Float[Tensor, " C"], smoothing: float = 0.0) -> float:
-    """Summed cross-entropy of samples with the constant prediction that fits them best: their mean (smoothed) label.
-
-    No constant prediction has less (Gibbs' inequality), and without an active word every prediction is constant.
-
-    Example: 5 samples of each of 4 classes -> 20 ln 4
-    """
-    total = label_counts.sum()
-    smoothed = (1 - smoothing) * label_counts + smoothing * total / len(label_counts)
-    return float(torch.special.entr(smoothed / total).sum() * total) if total else 0.0
+    logits = table.decide(read.sparse_vector, encoded.head, read.words).logits
+    return model.output_of(encoded.head).quality(logits, encoded.labels)

@@ -293,7 +293,7 @@ class Trainer:
         encoded = self._encode(rows)
         logits = self.model.decide(encoded.sparse_vector, encoded.head, encoded.words).logits
         active = active_count(encoded.sparse_vector != 0).item()
-        return Reading(self.criterion.cross_entropy(logits, encoded), active)
+        return Reading(self.criterion.task_loss(self.model, logits, encoded), active)
 
     def _rehearse(self, rate: float, active_before: Sequence[float]) -> float:
         """Least share of words that the run's own first steps leave active at this rate; they leave no trace.

@@ -23,6 +23,7 @@ from lexical_sae.models.layers.cut_words import NO_WORD
 from lexical_sae.models.layers.shapes import ShapeFeatures
 from lexical_sae.models.lexical_sae import CLASSIFY, TAG, EncodedDocument, LexicalSAE
 from lexical_sae.models.long_texts import Windows
+from lexical_sae.outputs.kind import Targets
 from lexical_sae.utils.errors import DataError
 
 IGNORED = -100
@@ -79,7 +80,7 @@ class Encoded:
     """What the gate was given; -inf where a word cannot open."""
     own: Bool[Tensor, "N K"]
     """Words that stand in the text (at the position), if they may be features."""
-    labels: Int[Tensor, " N"]
+    labels: Targets
     states: Float[Tensor, "N E"]
     """The encoder's state of each: the mean over a document's tokens, or that of the position itself."""
     head: str
@@ -168,7 +169,8 @@ class Documents(OfOneHead):
     """Texts with one label each."""
 
     texts: TokenizedTexts
-    labels: Int[Tensor, " T"]
+    labels: Targets
+    """What is to be learned of each, by the output kind of the model: of classes, their places."""
     head: str = CLASSIFY
     num_made: int = 0
     """How many of the texts, the last ones, were made by rule: context learns from them, a table of words does not."""
@@ -322,7 +324,7 @@ def _encoded(
     model: LexicalSAE,
     found: EncodedDocument,
     ids: Int[Tensor, "N L"],
-    labels: Int[Tensor, " N"],
+    labels: Targets,
     states: Float[Tensor, "N E"],
     head: str,
 ) -> Encoded:

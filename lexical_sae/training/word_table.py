@@ -4,8 +4,9 @@
 
 1. m(w) is the mean state of the word in the *pretrained* encoder over the training texts: no label enters. Words that
    are rare or were never met are shrunk towards what a ridge regression predicts from their input embedding.
-2. own and P minimise a cross-entropy with two ridge penalties: convex, so there is no seed and no learning rate. Own
-   weights of rare words are penalised less (by their inverse document frequency).
+2. own and P minimise the loss of the output kind (of classes, a cross-entropy) with two ridge penalties: convex, so
+   there is no seed and no learning rate. Own weights of rare words are penalised less (by their inverse document
+   frequency).
 3. Five more tables leave out a fifth of the texts each. Context is learned on those (`FoldedDocuments`), because a
    table explains its own training texts too well to leave context anything to learn.
 4. Rows that are too small to matter are emptied, and if wanted those that are not surely other than zero
@@ -21,7 +22,6 @@ import scipy.sparse
 import torch
 from jaxtyping import Float, Int
 from scipy.optimize import minimize
-from scipy.special import logsumexp
 from torch import Tensor
 
 from lexical_sae.data.batches import TokenizedTexts, length_buckets
@@ -30,6 +30,8 @@ from lexical_sae.models.layers.literal_words import occurrences
 from lexical_sae.models.lexical_sae import LexicalSAE
 from lexical_sae.models.literal_reading import read_words
 from lexical_sae.models.table_head import TableHead
+from lexical_sae.outputs import CLASSES, OutputKind
+from lexical_sae.outputs.kind import Targets, mean_of
 from lexical_sae.training.certain_rows import certain_rows
 from lexical_sae.training.folds import FOLDS
 from lexical_sae.training.tasks import Documents, ReadTokens
@@ -56,7 +58,7 @@ class WordVectors:
 
 @dataclass(frozen=True)
 class Table:
-    """A fitted table, class-centred."""
+    """A fitted table; of classes, class-centred."""
 
     rows: Float[Tensor, "V C"]
     bias: Float[Tensor, " C"]
@@ -77,8 +79,8 @@ def fit_word_table(
     folds = folds[: len(documents.texts)]
     vectors = word_vectors(model, documents, on_step)
     counted = default_activations(model, documents)
-    num_labels = len(model.labels[documents.head])
-    fitter = TableFitter(counted, documents.labels, num_labels, vectors, documents.weights)
+    num_labels, output = len(model.labels[documents.head]), model.output_of(documents.head)
+    fitter = TableFitter(counted, documents.labels, num_labels, vectors, documents.weights, output)
     least = head.config.least_certainty
     left_out = [folds != k for k in range(FOLDS)] if fold_heads or least else []
     steps = len(PENALTIES) + len(left_out) + 1
@@ -203,12 +205,14 @@ class TableFitter:
     def __init__(
         self,
         activations: scipy.sparse.csr_matrix,
-        labels: Int[Tensor, " T"],
+        labels: Targets,
         num_labels: int,
         vectors: WordVectors,
         weights: Float[Tensor, " T"] | None = None,
+        output: OutputKind = CLASSES,
     ) -> None:
-        """`weights` say how much each text counts in the cross-entropy; by default all count the same."""
+        """`weights` say how much each text counts in the loss; by default all count the same."""
+        self.output = output
         self.weights = None if weights is None else weights.double().numpy()
         self.labels, self.num_labels = labels.cpu().numpy(), num_labels
         self.vectors = vectors.vectors.numpy()
@@ -236,15 +240,8 @@ class TableFitter:
         def loss(weights: np.ndarray) -> tuple[float, np.ndarray]:
             own, P, bias = parts(weights)
             logits = X @ own + means @ P + bias
-            log_probabilities = logits - logsumexp(logits, axis=1, keepdims=True)
-            value = -_mean(log_probabilities[np.arange(len(labels)), labels], shares)
+            value, pull = self.output.table_loss(logits, labels, shares)
             value += penalties[0] * np.square(own).sum() + penalties[1] * np.square(P).sum()
-            pull = np.exp(log_probabilities)
-            pull[np.arange(len(labels)), labels] -= 1
-            if shares is None:
-                pull /= len(labels)
-            else:
-                pull *= shares[:, None]
             pulls = (X.T @ pull + 2 * penalties[0] * own, means.T @ pull + 2 * penalties[1] * P, pull.sum(0))
             return float(value), np.concatenate([part.ravel() for part in pulls])
 
@@ -254,19 +251,14 @@ class TableFitter:
         table = self.vectors @ P
         table[self.met] += self.rarity[:, None] * own
         whole = (table, bias[0] - centre @ P, P)
-        return Table(*(torch.from_numpy(part - part.mean(-1, keepdims=True)) for part in whole))
+        return Table(*(torch.from_numpy(self.output.anchored(part)) for part in whole))
 
     def loss(self, table: Table, chosen: Tensor) -> float:
-        """Mean cross-entropy of a table on the chosen texts."""
+        """Mean loss of a table on the chosen texts."""
         rows = chosen.nonzero().flatten().numpy()
         logits = self.activations[rows] @ table.rows.numpy() + table.bias.numpy()
-        losses = logsumexp(logits, axis=1) - logits[np.arange(len(rows)), self.labels[rows]]
-        return _mean(losses, self._shares(rows))
+        return mean_of(self.output.text_losses(logits, self.labels[rows]), self._shares(rows))
 
     def _shares(self, rows: np.ndarray) -> np.ndarray | None:
         """The weights of these texts as shares of their sum; None where all count the same."""
         return None if self.weights is None else self.weights[rows] / self.weights[rows].sum()
-
-
-def _mean(values: np.ndarray, shares: np.ndarray | None) -> float:
-    return float(values.mean() if shares is None else values @ shares)

@@ -35,7 +35,8 @@ YARDSTICKS = {
 def scores(rights: int) -> Scores:
     """Scores of a model that gets the first test texts right."""
     is_correct = tuple(i < rights for i in range(len(TEST)))
-    return Scores(rights / len(TEST), 0.5, 0.5, 1.0, 0.0, len(TEST), 0, is_correct)
+    figures = {"accuracy": rights / len(TEST), "macro_f1": 0.5, "majority": 0.5}
+    return Scores(figures, 1.0, 0.0, len(TEST), 0, is_correct)
 
 
 def share(value: float) -> dict:

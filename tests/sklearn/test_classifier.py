@@ -198,7 +198,7 @@ def test_three_classes_are_in_the_order_of_classes(quick):
         (["a", None] * 32, "no label in 32 rows"),
         ([0.5, float("nan")] * 32, "NaN"),
         (np.linspace(0, 1, 64), "continuous"),
-        (np.ones((64, 2)), "MultiOutputClassifier"),
+        (np.ones((64, 2)), "the same labels"),
         (["a", "b"], "inconsistent numbers of samples"),
         (["a", " "] * 32, "with no character"),
     ],

@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import get_tags
 
 from lexical_sae.models.persistence import from_pretrained
-from lexical_sae.sklearn import LexicalClassifier, LexicalTagger, LexicalVectorizer
+from lexical_sae.sklearn import LexicalClassifier, LexicalRegressor, LexicalTagger, LexicalVectorizer
 from lexical_sae.sklearn.estimator import ESTIMATOR_FILE
 from tests.sklearn.reviews import LABELS, TEXTS
 
@@ -137,7 +137,8 @@ def test_tags_are_true():
         assert not tags.input_tags.allow_nan
     assert get_tags(LexicalClassifier()).target_tags.required
     assert not get_tags(LexicalVectorizer()).target_tags.required
-    assert not get_tags(LexicalClassifier()).classifier_tags.multi_label
+    assert get_tags(LexicalClassifier()).classifier_tags.multi_label
+    assert get_tags(LexicalRegressor()).estimator_type == "regressor"
 
 
 def test_fits_in_threads_take_turns(quick):

@@ -18,7 +18,7 @@ from lexical_sae.data.language import stem
 from lexical_sae.evaluation.collect import ReadBatch
 from lexical_sae.evaluation.corpus.lexicon import strongest_first
 from lexical_sae.evaluation.names.text import is_content_word
-from lexical_sae.inference.labels import labels_of
+from lexical_sae.inference.labels import names_of
 from lexical_sae.models.lexical_sae import CLASSIFY, LexicalSAE
 from lexical_sae.models.table_head import TableHead
 from lexical_sae.utils.errors import DataError
@@ -49,7 +49,7 @@ class TableWords:
     """What the table says, in words."""
 
     classes: tuple[tuple[str, tuple[TableWord, ...]], ...]
-    """Per label the words that contribute most to it."""
+    """Per label, or side of a number, the words that contribute most to it."""
     from_data_alone: tuple[str, ...]
     """Content words that carry weight which their neighbours do not share, those that carry most of it first."""
 
@@ -61,10 +61,9 @@ class TableWordCollector:
         head = model.head(CLASSIFY)
         if model.literal is None or not isinstance(head, TableHead):
             raise DataError("this model has no table of words; train with a recipe of literal words")
-        self.model, self.labels = model, labels_of(model)
-        rows = head.word_vectors.detach().cpu()
-        self.rows = rows - rows.mean(-1, keepdim=True)
-        self.texts = torch.zeros(len(rows), dtype=torch.long)
+        self.model, self.sides = model, model.output.sides(names_of(model))
+        self.rows = model.output.weights(head.word_vectors.detach().cpu())
+        self.texts = torch.zeros(len(self.rows), dtype=torch.long)
 
     def update(self, batch: ReadBatch) -> None:
         """Count the texts of a batch. Words that the model never met come after the others, and are none of these."""
@@ -75,12 +74,12 @@ class TableWordCollector:
         """The `top` words of each class among those in `min_count` texts and more, or else among all that occur."""
         is_listed = self.texts >= min_count
         listed = is_listed if bool(is_listed.any()) else self.texts > 0
-        classes = [(label, self._strongest(self.rows[:, c], top, listed)) for c, label in enumerate(self.labels)]
+        classes = [(title, self._strongest(sign * self.rows[:, c], sign, top, listed)) for title, c, sign in self.sides]
         return TableWords(tuple(classes), self._from_data_alone(top))
 
-    def _strongest(self, weights: Float[Tensor, " V"], top: int, listed: Tensor) -> tuple[TableWord, ...]:
+    def _strongest(self, weights: Float[Tensor, " V"], sign: int, top: int, listed: Tensor) -> tuple[TableWord, ...]:
         return tuple(
-            TableWord(self.model.dimensions[i].name, float(weights[i]), int(self.texts[i]))
+            TableWord(self.model.dimensions[i].name, sign * float(weights[i]), int(self.texts[i]))
             for i in strongest_first(weights, top, listed)
         )
 

@@ -14,9 +14,10 @@ from lexical_sae.evaluation.circuit_words import Rankings
 from lexical_sae.evaluation.collect import ReadBatch
 from lexical_sae.evaluation.settings import EvaluationSettings
 from lexical_sae.evaluation.text_sample import TextSample, TextSampler
-from lexical_sae.inference.labels import labels_of
+from lexical_sae.inference.labels import names_of
 from lexical_sae.mechanistic.exact import Head
 from lexical_sae.models.lexical_sae import LexicalSAE
+from lexical_sae.outputs import CLASSES
 from lexical_sae.utils.progress import OnStep, silent
 
 Result = TypeVar("Result")
@@ -39,7 +40,7 @@ class Subject:
     @cached_property
     def labels(self) -> tuple[str, ...]:
         """The model's labels, in the order of its classes."""
-        return labels_of(self.model)
+        return names_of(self.model)
 
     @cached_property
     def head(self) -> Head:
@@ -80,20 +81,28 @@ class Metric(Generic[ResultOut]):
     result_type: Any
     """Type of the result, by which a file is read back."""
     start: Callable[[Subject], Measurement[ResultOut]]
+    outputs: tuple[str, ...] = (CLASSES.kind,)
+    """Output kinds that it is defined for; for others it is skipped, with the reason."""
 
 
-def streamed(key: str, result_type: Any, collector: Callable[[Subject], Measurement[Result]]) -> Metric[Result]:
+def streamed(
+    key: str,
+    result_type: Any,
+    collector: Callable[[Subject], Measurement[Result]],
+    outputs: tuple[str, ...] = (CLASSES.kind,),
+) -> Metric[Result]:
     """A metric whose collector sees every batch of the corpus.
 
     Args:
         key: Its name in `evaluation.json`.
         result_type: Type of the result.
         collector: Makes an object with `update(batch)` and `result()` for a subject.
+        outputs: Output kinds that it is defined for.
 
     Returns:
         The metric, to be listed in `registry.METRICS`.
     """
-    return Metric(key, result_type, collector)
+    return Metric(key, result_type, collector, outputs)
 
 
 def sampled(key: str, result_type: Any, measure: Callable[[Subject], Result]) -> Metric[Result]:

@@ -20,6 +20,7 @@ from lexical_sae.evaluation.metrics.scaling_metrics import ABLATION_SPARSITY, DO
 from lexical_sae.evaluation.metrics.selective import SELECTIVE
 from lexical_sae.evaluation.metrics.separation import SEPARATION
 from lexical_sae.evaluation.metrics.stability import STABILITY
+from lexical_sae.evaluation.metrics.task import TASK
 from lexical_sae.evaluation.metrics.verification import VERIFICATION
 from lexical_sae.evaluation.metrics.word_budget import WORD_BUDGET
 from lexical_sae.utils.plugins import PluginError, load_plugins
@@ -27,6 +28,7 @@ from lexical_sae.utils.plugins import PluginError, load_plugins
 METRICS: list[Metric[Any]] = [
     # How well the model decides.
     PERFORMANCE,
+    TASK,
     CONTEXT_USE,
     CALIBRATION,
     SELECTIVE,

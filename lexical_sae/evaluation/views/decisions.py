@@ -1,12 +1,14 @@
 """How well a model decides: rows, tables and charts of an evaluation's first topic."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 
 from lexical_sae.evaluation.metrics.calibration import CALIBRATION, CalibrationResult
 from lexical_sae.evaluation.metrics.completeness import COMPLETENESS, CompletenessResult
 from lexical_sae.evaluation.metrics.context_use import CONTEXT_USE, ContextUse
 from lexical_sae.evaluation.metrics.performance import PERFORMANCE, Performance
 from lexical_sae.evaluation.metrics.selective import SELECTIVE, SelectiveResult
+from lexical_sae.evaluation.metrics.task import TASK, TaskResult
 from lexical_sae.evaluation.metrics.word_budget import WORD_BUDGET, FrontierPoint
 from lexical_sae.evaluation.results import EvaluationResults
 from lexical_sae.evaluation.views.charts import chart, level, line
@@ -16,11 +18,13 @@ from lexical_sae.evaluation.views.rows import Rows, word_count
 from lexical_sae.report.charts.svg import Axis, Picture
 from lexical_sae.report.interval_text import NOT_MEASURED, number_text, share_text
 from lexical_sae.report.tables import FIGURE, FigureTable
+from lexical_sae.report.task import label_tables, task_rows
 
 
 def decision_rows(found: EvaluationResults) -> Rows:
     """Accuracy, active words, calibration and coverage."""
     return [
+        *found.views(TASK, _task_rows),
         *found.views(PERFORMANCE, _accuracy_rows),
         *found.views(CONTEXT_USE, _context_rows),
         *found.views(PERFORMANCE, _word_rows),
@@ -33,6 +37,7 @@ def decision_rows(found: EvaluationResults) -> Rows:
 def decision_tables(found: EvaluationResults) -> list[FigureTable]:
     """Classes, calibration, coverage, and accuracy by the number of words."""
     return [
+        *found.views(TASK, lambda task: label_tables([asdict(row) for row in task.per_label])),
         *found.views(PERFORMANCE, _class_tables),
         *found.views(COMPLETENESS, _predicted_class_tables),
         *found.views(CALIBRATION, _calibration_tables),
@@ -48,6 +53,13 @@ def decision_charts(found: EvaluationResults) -> list[Picture]:
         *found.views(CALIBRATION, _reliability),
         *(found.views(WORD_BUDGET, lambda points: _fewer_words(points, scores)) if scores else ()),
     ]
+
+
+def _task_rows(task: TaskResult) -> Rows:
+    rows = task_rows([asdict(figure) for figure in task.figures])
+    words = ("active words", number_text(task.active_words, 1), "per text")
+    identity = ("identity error", f"{task.worst_identity_error:.0e}", "worst of all texts")
+    return [*rows, words, identity]
 
 
 def _accuracy_rows(scores: Performance) -> Rows:

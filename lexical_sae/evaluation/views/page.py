@@ -16,15 +16,17 @@ def evaluation_part(found: EvaluationResults) -> EvaluationPart:
         f"On {found.texts} texts of {found.about.get('data', 'unnamed data')}. "
         "In brackets and as upright lines: 95 % confidence intervals over texts.",
         *(UNREADABLE.format(key) for key in found.unreadable),
+        *skipped_lines(found),
     ]
+    decides = Topic(
+        Figures("How well does it decide?", decision_rows(found)), decision_charts(found), decision_tables(found)
+    )
+    if found.skipped:
+        return EvaluationPart(" ".join(about), [decides], measuring_table(found))
     return EvaluationPart(
         " ".join(about),
         [
-            Topic(
-                Figures("How well does it decide?", decision_rows(found)),
-                decision_charts(found),
-                decision_tables(found),
-            ),
+            decides,
             Topic(
                 Figures("Are its explanations true?", faithfulness_rows(found)),
                 faithfulness_charts(found),
@@ -34,6 +36,14 @@ def evaluation_part(found: EvaluationResults) -> EvaluationPart:
         ],
         measuring_table(found),
     )
+
+
+def skipped_lines(found: EvaluationResults) -> list[str]:
+    """What was not measured, and why: a sentence per reason."""
+    by_reason: dict[str, list[str]] = {}
+    for key, reason in found.skipped.items():
+        by_reason.setdefault(reason, []).append(key.replace("_", " "))
+    return [f"Not measured: {', '.join(keys)} ({reason})." for reason, keys in by_reason.items()]
 
 
 def measuring_table(found: EvaluationResults) -> FigureTable:

@@ -1,5 +1,7 @@
 """An evaluation in the terminal: three questions, each answered by tables that say what their figures mean."""
 
+from dataclasses import asdict
+
 from rich.console import Group, RenderableType
 from rich.text import Text
 
@@ -8,15 +10,17 @@ from lexical_sae.evaluation.metrics.completeness import COMPLETENESS, Completene
 from lexical_sae.evaluation.metrics.eraser import ERASER, EraserResult
 from lexical_sae.evaluation.metrics.layerwise import LAYERS, LayerwiseResult
 from lexical_sae.evaluation.metrics.removability import REMOVABILITY, RemovabilityResult
+from lexical_sae.evaluation.metrics.task import TASK
 from lexical_sae.evaluation.results import EvaluationResults
 from lexical_sae.evaluation.views.decisions import decision_rows
 from lexical_sae.evaluation.views.faithfulness import faithfulness_rows
 from lexical_sae.evaluation.views.methods import compared_table
-from lexical_sae.evaluation.views.page import UNREADABLE
+from lexical_sae.evaluation.views.page import UNREADABLE, skipped_lines
 from lexical_sae.evaluation.views.rows import ORDERS, word_count
 from lexical_sae.evaluation.views.words import word_rows
 from lexical_sae.report.interval_text import number_text, share_text
 from lexical_sae.report.tables import FigureTable, table_view
+from lexical_sae.report.task import label_tables
 from lexical_sae.report.terminal import figures_table
 
 
@@ -25,13 +29,15 @@ def evaluation_view(found: EvaluationResults) -> Group:
     footnote = "In brackets: 95 % confidence intervals over texts. docs/evaluation.md explains each figure."
     parts: list[RenderableType] = [
         figures_table(f"How well does it decide? On {found.texts} texts", decision_rows(found)),
-        figures_table("Are its explanations true?", faithfulness_rows(found)),
+        *found.views(TASK, lambda task: [table_view(t) for t in label_tables([asdict(row) for row in task.per_label])]),
+        *([] if found.skipped else [figures_table("Are its explanations true?", faithfulness_rows(found))]),
         *found.views(COMPLETENESS, lambda completeness: [table_view(_circuit_table(completeness))]),
         *found.views(REMOVABILITY, lambda removed: [table_view(_removal_table(removed, found.get(ERASER)))]),
         *_compared(found),
-        figures_table("What are its words like?", word_rows(found)),
+        *([] if found.skipped else [figures_table("What are its words like?", word_rows(found))]),
         *found.views(LAYERS, lambda layers: [table_view(_layer_table(layers))]),
         *(Text(UNREADABLE.format(key), style="dim") for key in found.unreadable),
+        *(Text(line, style="dim") for line in skipped_lines(found)),
         Text(footnote, style="dim"),
     ]
     return Group(*parts)

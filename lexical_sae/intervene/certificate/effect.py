@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from lexical_sae.data.batches import batches, tokenize
+from lexical_sae.inference.labels import labels_of
 from lexical_sae.inference.reading import read_batch
 from lexical_sae.inference.tagging import untagged_sentence
 from lexical_sae.inference.word_decisions import read_words, words_of
@@ -75,6 +76,8 @@ def measure_effect(
         raise SavedFileError(
             f"effects are measured with the heads {', '.join(READERS)}; this model has {list(original.labels)}"
         )
+    if head == CLASSIFY:
+        labels_of(original, "the effect of an edit")
     if not data.texts:
         raise SavedFileError(f"{data.name} has no text to measure an effect on; give at least one")
     if data.labels is not None and head != CLASSIFY:

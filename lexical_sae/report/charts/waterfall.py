@@ -43,7 +43,7 @@ def waterfall(explanation: Explanation, top: int = 12) -> Svg:
         return round(NAMES + (level - low) * scale, 1)
 
     height = TOP + ROW * (len(steps) + 1) + 12
-    title = f"{explanation.most_probable} {explanation.probability:.0%}: words {question(explanation)}"
+    title = f"{explanation.headline}: words {question(explanation)}"
     canvas = Canvas(_cut(title, 200), WIDTH, height, _described(steps, explanation), LOOK)
     parts = [
         f'<rect class="paper" width="{WIDTH}" height="{height}"/>',

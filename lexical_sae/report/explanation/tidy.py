@@ -59,7 +59,8 @@ def sentence(why: Explanation, named: int = NAMED) -> str:
     if why.abstained is not None:
         begin = f"No decision: {why.abstained.rstrip('.')}"
     else:
-        begin = f"Decided: {why.label} ({why.probability:.0%})"
+        share = "" if why.probability is None else f" ({why.probability:.0%})"
+        begin = f"Decided: {why.label}{share}"
     about = "it" if why.target == why.label and why.contrast is None else question(why)
     parts = []
     if lead:
@@ -70,7 +71,7 @@ def sentence(why: Explanation, named: int = NAMED) -> str:
         parts.append(f"no word contributed to {about}")
     others = len(why.words) - len(chosen)
     what = f"{others} other {'word' if others == 1 else 'words'} and the bias" if others else "the bias"
-    parts.append(f"{what} contributed {rest:+.2f}, for a total of {why.explained:+.2f} in logits")
+    parts.append(f"{what} contributed {rest:+.2f}, for a total of {why.explained:+.2f}{why.unit}")
     return f"{begin}: {'; '.join(parts)}."
 
 
@@ -99,8 +100,8 @@ def figure_of(why: Explanation, top: int = 12) -> Any:
     axes.set_yticks(range(len(steps) + 1), [*(step.name for step in steps), "decision"])
     axes.invert_yaxis()
     axes.axvline(0, color="#888888", linewidth=0.8)
-    axes.set_xlabel("logits")
-    axes.set_title(f"{why.most_probable} {why.probability:.0%}: words {question(why)}", fontsize=10)
+    axes.set_xlabel("logits" if why.unit else why.target)
+    axes.set_title(f"{why.headline}: words {question(why)}", fontsize=10)
     return figure
 
 

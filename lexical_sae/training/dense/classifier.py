@@ -44,7 +44,7 @@ class BaselineScores:
 def tfidf_baseline(dataset: TextDataset, on_step: OnStep = silent) -> BaselineScores:
     """Words and word pairs, weighted by rarity, into a logistic regression; its regularization chosen on validation."""
     on_step(Step("TF-IDF, counting words", 0, len(STRENGTHS)))
-    vectors, train = _counted_words(dataset.train.texts)
+    vectors, train = counted_words(dataset.train.texts)
     validation, test = (vectors.transform(split.texts) for split in (dataset.validation, dataset.test))
     models = {}
     for done, activation in enumerate(STRENGTHS):
@@ -55,7 +55,7 @@ def tfidf_baseline(dataset: TextDataset, on_step: OnStep = silent) -> BaselineSc
     return scores_on(dataset.test, "TF-IDF", models[best].predict(test), best, found)
 
 
-def _counted_words(texts: Sequence[str]) -> tuple[TfidfVectorizer, Any]:
+def counted_words(texts: Sequence[str]) -> tuple[TfidfVectorizer, Any]:
     """Words and pairs that two texts have, or, of texts that share none, those of one; with their weights."""
     failure: ValueError | None = None
     for least in (2, 1):
