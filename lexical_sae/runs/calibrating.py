@@ -8,16 +8,13 @@
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
-from scipy.optimize import minimize_scalar
+from jaxtyping import Bool, Float
 from sklearn.covariance import LedoitWolf
 from sklearn.isotonic import isotonic_regression
 from torch import Tensor
-from torch.nn.functional import cross_entropy
 
 from lexical_sae.data import TextDataset, TextSplit
 from lexical_sae.data.sampling import sample_rows
@@ -33,6 +30,7 @@ from lexical_sae.models.calibration import (
     words_of,
 )
 from lexical_sae.models.lexical_sae import LexicalSAE
+from lexical_sae.training.temperature import fitted_temperature
 from lexical_sae.utils.errors import SettingsError
 from lexical_sae.utils.progress import OnStep, Step, silent
 
@@ -44,9 +42,6 @@ STEP_TEXTS = 20
 BATCH = 64
 ROUNDING = 1e-3
 """Added to limits, in standard deviations of the score."""
-TEMPERATURE_SPREAD = 0.5
-"""Standard deviation of the prior of a temperature's logarithm, around 0."""
-MOST_LOG_TEMPERATURE = 4.0
 LEAST_VARIANCE = 1e-4
 """Added to every direction, as a share of the mean variance: few texts, or equal ones, leave some without any."""
 
@@ -84,23 +79,6 @@ def calibrate(
         temperature=temperature,
     )
     return Calibration(figures, usual)
-
-
-def fitted_temperature(logits: Float[Tensor, "T C"], labels: Int[Tensor, " T"]) -> float:
-    """The number to divide logits by so that their probabilities make these labels most likely.
-
-    A prior holds it near 1 where texts are few: those that are all right would ask for certainty.
-
-    Example: logits three times too large -> about 3
-    """
-    logits, labels = logits.double(), labels.long()
-
-    def cost(log_temperature: float) -> float:
-        surprise = cross_entropy(logits / np.exp(log_temperature), labels, reduction="sum")
-        return float(surprise) + 0.5 * (log_temperature / TEMPERATURE_SPREAD) ** 2
-
-    found: Any = minimize_scalar(cost, bounds=(-MOST_LOG_TEMPERATURE, MOST_LOG_TEMPERATURE), method="bounded")
-    return float(np.exp(found.x))
 
 
 def joint_limits(scores: Float[Tensor, "T K"], false_alarms: float) -> list[float]:

@@ -81,9 +81,9 @@ class LexicalClassifier(ClassifierMixin, WordCodeEstimator):
         settings, seed = self._settings(without_context=not self.context), self._new_seed()
         with self._training(callbacks) as watchers:
             dataset = _dataset(texts, classes, weights, self.validation_fraction, seed)
-            model, _ = train_model(settings, dataset, seed=seed, device=self.device, watchers=watchers)
+            model, fitted = train_model(settings, dataset, seed=seed, device=self.device, watchers=watchers)
         self.model_, self.seed_, self.classes_ = model, seed, classes.values
-        self._take_words(dataset.train.texts)
+        self._take_words((fitted.joined or dataset.train).texts)
         return self
 
     def _logits(self, X: Any) -> np.ndarray:

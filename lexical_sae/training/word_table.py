@@ -3,14 +3,18 @@
     row(w) = own(w) + P m(w)        logits(text) = sum over its words of default activation * row(w) + bias
 
 1. m(w) is the mean state of the word in the *pretrained* encoder over the training texts: no label enters. Words that
-   are rare or were never met are shrunk towards what a ridge regression predicts from their input embedding.
+   are rare or were never met are shrunk towards what a ridge regression predicts from their input embedding, and that
+   towards the same of words read alone (`word_prior`).
 2. own and P minimise a cross-entropy with two ridge penalties: convex, so there is no seed and no learning rate. Own
-   weights of rare words are penalised less (by their inverse document frequency).
+   weights of rare words are penalised less (by their inverse document frequency), and P as if every column of the
+   texts' vectors had the same spread. Cross-validation chooses the penalties, and how sure the table is
+   (`table_choice`).
 3. Five more tables leave out a fifth of the texts each. Context is learned on those (`FoldedDocuments`), because a
    table explains its own training texts too well to leave context anything to learn.
 4. Rows that are too small to matter are emptied; the context shift learns how large the others are.
 """
 
+import itertools
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 from torch import Tensor
@@ -29,7 +33,9 @@ from lexical_sae.models.layers.literal_words import occurrences
 from lexical_sae.models.lexical_sae import LexicalSAE
 from lexical_sae.models.literal_reading import read_words
 from lexical_sae.models.table_head import TableHead
+from lexical_sae.training.table_choice import PENALTIES, Penalties, chosen_penalties, judged_folds
 from lexical_sae.training.tasks import Documents
+from lexical_sae.training.word_prior import prior_map
 from lexical_sae.utils.progress import OnStep, Step, silent
 
 logger = logging.getLogger(__name__)
@@ -37,8 +43,7 @@ logger = logging.getLogger(__name__)
 SHRINK = 3.0
 """A word's mean state counts as much as what its embedding predicts when it was met so many times."""
 RIDGE = 10.0
-PENALTIES = ((3e-5, 3e-5), (1e-4, 1e-4), (1e-4, 3e-4), (3e-4, 3e-4))
-"""What to choose from, by the cross-entropy of a left-out fold: of own weights, and of the shared projection."""
+LEAST_SPREAD = 1e-6
 
 
 @dataclass(frozen=True)
@@ -59,6 +64,10 @@ class Table:
     bias: Float[Tensor, " C"]
     projection: Float[Tensor, "E C"]
 
+    def divided_by(self, temperature: float) -> "Table":
+        """The same labels, more or less sure."""
+        return Table(self.rows / temperature, self.bias / temperature, self.projection / temperature)
+
 
 def fit_word_table(
     model: LexicalSAE,
@@ -76,23 +85,29 @@ def fit_word_table(
     counted = default_activations(model, documents)
     num_labels = len(model.labels[documents.head])
     fitter = TableFitter(counted, documents.labels, num_labels, vectors, documents.weights)
-    steps = len(PENALTIES) + len(fold_heads) + 1
-    # The first fold that is not empty: few texts leave some so.
-    held_out = folds == folds.min()
-    losses: list[float] = []
-    for penalties in PENALTIES:
-        losses.append(fitter.loss(fitter.fit(penalties, ~held_out), held_out))
-        on_step(Step("fitting the table of words", len(losses), steps))
-    best = PENALTIES[int(np.argmin(losses))]
-    logger.info("table of words: penalties %s, cross-entropy of a left-out fold %.4f", best, min(losses))
-    whole = fitter.fit(best)
-    on_step(Step("fitting the table of words", len(PENALTIES) + 1, steps))
-    _write(head, whole, vectors)
+    fits = len(PENALTIES) * len(judged_folds(folds)) + len(fold_heads) + 1
+    done = itertools.count(1)
+
+    def told() -> None:
+        on_step(Step("fitting the table of words", next(done), fits))
+
+    def left_out(penalties: Penalties, rows: Int[Tensor, " R"]) -> Float[Tensor, "R C"]:
+        rest = torch.ones(len(folds), dtype=torch.bool).index_fill(0, rows, value=False)
+        return fitter.logits(fitter.fit(penalties, rest), rows)
+
+    choice = chosen_penalties(left_out, documents.labels, folds, documents.weights, told)
+    logger.info("table of words: %s", choice)
+
+    def fitted(chosen: Bool[Tensor, " T"] | None = None) -> Table:
+        found = fitter.fit(choice.penalties, chosen).divided_by(choice.temperature)
+        told()
+        return found
+
+    _write(head, fitted(), vectors)
     for k, name in enumerate(fold_heads):
         other = model.head(name)
         assert isinstance(other, TableHead)
-        _write(other, fitter.fit(best, folds != k), vectors)
-        on_step(Step("fitting the table of words", len(PENALTIES) + 2 + k, steps))
+        _write(other, fitted(folds != k), vectors)
     size = head.word_vectors.abs().amax(-1)
     model.gate.close(size == 0)
     if model.context is not None:
@@ -102,8 +117,7 @@ def fit_word_table(
 @torch.no_grad()
 def _write(head: TableHead, table: Table, vectors: WordVectors) -> None:
     """Put a table into a head: small rows are empty, and unseen words get theirs from their embedding."""
-    is_small = table.rows.abs().amax(-1, keepdim=True) < head.config.least_row
-    head.word_vectors.copy_(table.rows.masked_fill(is_small, 0.0))
+    head.word_vectors.copy_(head.emptied(table.rows, table.rows))
     head.class_bias.copy_(table.bias)
     head.unseen_weights.copy_(vectors.from_embedding @ table.projection)
 
@@ -130,17 +144,17 @@ def word_vectors(model: LexicalSAE, documents: Documents, on_step: OnStep = sile
         on_step(Step("reading words in the pretrained encoder", done, len(documents.texts)))
     model.train(was_training)
     embeddings = model.literal.embeddings(model.backbone.input_embeddings()).double().cpu()
-    return _shrunk(sums, counts, embeddings)
+    return _shrunk(sums, counts, embeddings, prior_map(model, RIDGE))
 
 
-def _shrunk(sums: Tensor, counts: Tensor, embeddings: Tensor) -> WordVectors:
-    """Centred and scaled to a mean length of one."""
+def _shrunk(sums: Tensor, counts: Tensor, embeddings: Tensor, prior: Tensor) -> WordVectors:
+    """Centred and scaled to a mean length of one; what embeddings predict is held to `prior` where texts are few."""
     X = torch.cat([embeddings, torch.ones_like(embeddings[:, :1])], dim=1)
     seen = counts > 0
     times = counts[seen, None].double()
     means, weight = sums[seen] / times, times / (times + SHRINK)
     A = X[seen].T @ (weight * X[seen]) + RIDGE * torch.eye(X.shape[1], dtype=X.dtype)
-    from_embedding = torch.linalg.solve(A, X[seen].T @ (weight * means))
+    from_embedding = torch.linalg.solve(A, X[seen].T @ (weight * means) + RIDGE * prior)
     vectors = X @ from_embedding
     vectors[seen] = (sums[seen] + SHRINK * vectors[seen]) / (times + SHRINK)
     centre = (vectors[seen] * times).sum(0) / times.sum()
@@ -206,12 +220,13 @@ class TableFitter:
         self.own = activations[:, self.met] @ scipy.sparse.diags(self.rarity)
         self.means = np.asarray(activations @ self.vectors)
 
-    def fit(self, penalties: tuple[float, float], chosen: Tensor | None = None) -> Table:
+    def fit(self, penalties: Penalties, chosen: Tensor | None = None) -> Table:
         """The table of the chosen texts, by default all, with these penalties of own weights and projection."""
         rows = np.arange(len(self.labels)) if chosen is None else chosen.nonzero().flatten().numpy()
         X, labels, shares = self.own[rows].tocsr(), self.labels[rows], self._shares(rows)
-        centre = self.means[rows].mean(0)
-        means = self.means[rows] - centre
+        centre, spread = self.means[rows].mean(0), self.means[rows].std(0) + LEAST_SPREAD
+        means = (self.means[rows] - centre) / spread
+        held = [penalty / len(labels) for penalty in penalties]
         shapes = [(X.shape[1], self.num_labels), (means.shape[1], self.num_labels), (1, self.num_labels)]
         ends = np.cumsum([np.prod(shape) for shape in shapes])
 
@@ -223,30 +238,28 @@ class TableFitter:
             logits = X @ own + means @ P + bias
             log_probabilities = logits - logsumexp(logits, axis=1, keepdims=True)
             value = -_mean(log_probabilities[np.arange(len(labels)), labels], shares)
-            value += penalties[0] * np.square(own).sum() + penalties[1] * np.square(P).sum()
+            value += held[0] * np.square(own).sum() + held[1] * np.square(P).sum()
             pull = np.exp(log_probabilities)
             pull[np.arange(len(labels)), labels] -= 1
             if shares is None:
                 pull /= len(labels)
             else:
                 pull *= shares[:, None]
-            pulls = (X.T @ pull + 2 * penalties[0] * own, means.T @ pull + 2 * penalties[1] * P, pull.sum(0))
+            pulls = (X.T @ pull + 2 * held[0] * own, means.T @ pull + 2 * held[1] * P, pull.sum(0))
             return float(value), np.concatenate([part.ravel() for part in pulls])
 
         limits = {"maxiter": 300, "maxcor": 20, "ftol": 1e-9, "gtol": 1e-6}
         found = minimize(loss, np.zeros(ends[-1]), jac=True, method="L-BFGS-B", options=limits)
         own, P, bias = parts(found.x)
+        P = P / spread[:, None]
         table = self.vectors @ P
         table[self.met] += self.rarity[:, None] * own
         whole = (table, bias[0] - centre @ P, P)
         return Table(*(torch.from_numpy(part - part.mean(-1, keepdims=True)) for part in whole))
 
-    def loss(self, table: Table, chosen: Tensor) -> float:
-        """Mean cross-entropy of a table on the chosen texts."""
-        rows = chosen.nonzero().flatten().numpy()
-        logits = self.activations[rows] @ table.rows.numpy() + table.bias.numpy()
-        losses = logsumexp(logits, axis=1) - logits[np.arange(len(rows)), self.labels[rows]]
-        return _mean(losses, self._shares(rows))
+    def logits(self, table: Table, rows: Int[Tensor, " R"]) -> Float[Tensor, "R C"]:
+        """What a table says of some of the texts."""
+        return torch.from_numpy(self.activations[rows.numpy()] @ table.rows.numpy()) + table.bias
 
     def _shares(self, rows: np.ndarray) -> np.ndarray | None:
         """The weights of these texts as shares of their sum; None where all count the same."""

@@ -21,7 +21,8 @@ from tests.literal import SPLIT, batch_of, literal_model, opened
 from tests.tiny import BAD, GOOD
 
 TEXTS, LABELS = (GOOD + BAD) * 4, ([0] * 4 + [2] * 4) * 4
-PENALTIES = (1e-2, 3e-2)
+PENALTIES = (0.3, 0.9)
+"""For 30 texts."""
 
 
 def documents(model, texts=TEXTS, labels=LABELS):
@@ -52,7 +53,9 @@ def penalised(own, P, bias, counts, labels, vectors, rarity):
     """The loss as the page says it: rows are own weights, scaled by rarity, plus a projection of the vectors."""
     rows = own * rarity[:, None] + vectors @ P
     loss = torch.nn.functional.cross_entropy(counts @ rows + bias, labels)
-    return loss + PENALTIES[0] * own.square().sum() + PENALTIES[1] * P.square().sum()
+    spread = (counts @ vectors).std(0, correction=0)[:, None]
+    own_size, shared_size = own.square().sum(), (spread * P).square().sum()
+    return loss + (PENALTIES[0] * own_size + PENALTIES[1] * shared_size) / len(counts)
 
 
 def slow_fit(counts, labels, vectors, rarity, classes=3):
@@ -103,13 +106,6 @@ def test_some_texts_give_the_table_of_those_texts_alone():
     changed = TableFitter(csr_matrix(counts.numpy()), other, 3, WordVectors(vectors, vectors[:3], counts.sum(0).long()))
     assert torch.equal(changed.fit(PENALTIES, chosen).rows, table.rows)
     assert not torch.equal(changed.fit(PENALTIES).rows, fitter.fit(PENALTIES).rows)
-
-
-def test_the_loss_of_a_table_is_its_mean_cross_entropy_on_the_chosen_texts():
-    fitter, counts, labels, _ = problem()
-    table, chosen = fitter.fit(PENALTIES), torch.arange(30) < 7
-    expected = torch.nn.functional.cross_entropy(counts[:7] @ table.rows + table.bias, labels[:7])
-    assert fitter.loss(table, chosen) == pytest.approx(expected.item())
 
 
 def test_rare_words_have_weights_that_cost_less_and_words_never_met_only_what_their_vector_says():
@@ -172,7 +168,7 @@ def test_rare_words_are_shrunk_towards_what_their_embedding_says():
     embeddings[1] = embeddings[0]
     counts = torch.full((40,), 50)
     counts[0], counts[1] = 1, 10_000
-    found = word_table._shrunk(means * counts[:, None], counts, embeddings)
+    found = word_table._shrunk(means * counts[:, None], counts, embeddings, torch.zeros(4, 2, dtype=torch.float64))
     predicted = embeddings[:2] @ found.from_embedding[:-1] + found.from_embedding[-1]
     far, near = (found.vectors[:2] - predicted).norm(dim=-1)[[1, 0]]
     # Once against SHRINK = 3 times, and ten thousand times.
@@ -180,7 +176,7 @@ def test_rare_words_are_shrunk_towards_what_their_embedding_says():
 
 
 def test_a_fitted_table_knows_its_words_and_empties_small_rows():
-    model, _ = fitted(model=literal_model(shifting=False, head={"kind": "table", "least_row": 0.3}))
+    model, _ = fitted(model=literal_model(shifting=False, head={"kind": "table", "least_row": 0.1}))
     head = model.head()
     size = head.word_vectors.abs().amax(-1)
     assert ((size == 0) | (size >= head.config.least_row)).all()
@@ -335,7 +331,8 @@ def test_context_learns_what_no_table_can_say():
     # What validation says of the gain, from the same decisions one text at a time.
     gains = (whole - table).double()
     assert best.gain == pytest.approx(gains.mean().item())
-    assert best.gain_error == pytest.approx(gains.std(correction=0).item() / 100**0.5)
+    # As if one more text had been won and one lost.
+    assert best.gain_error == pytest.approx(((gains.var(correction=0).item() + 2 / 100) / 100) ** 0.5)
 
 
 def test_where_context_is_not_better_the_table_alone_is_the_model_and_asks_no_encoder():
