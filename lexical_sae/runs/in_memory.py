@@ -15,12 +15,10 @@ from lexical_sae.runs.joining import fitted_again, joined_texts
 from lexical_sae.runs.planning import within_minutes
 from lexical_sae.runs.seeds import Fitted, Watchers, fit
 from lexical_sae.runs.weighting import with_class_weights
+from lexical_sae.training.table_choice import FEW_TEXTS
 from lexical_sae.training.tasks import BothTasks, Task, positions
 from lexical_sae.utils.device import resolve_device, set_seed
 from lexical_sae.utils.errors import SettingsError
-
-ENOUGH_TEXTS = 5000
-"""Training texts from which a table does not need those of validation too."""
 
 
 def train_model(
@@ -50,7 +48,7 @@ def train_model(
     train = training_documents(model, dataset, settings.training.negations, seed)
     fitted = fit(model, train, documents(model, dataset.validation), settings.training, seed, folder, watchers)
     model.calibration = calibrate(model, dataset, on_step=watchers.on_step)
-    if model.literal is None or model.asks_encoder or len(dataset.train) >= ENOUGH_TEXTS:
+    if model.literal is None or model.asks_encoder or len(dataset.train) >= FEW_TEXTS:
         return model, fitted
     joined = joined_texts(dataset)
     return fitted_again(model, settings.model, joined, seed, watchers), fitted._replace(joined=joined)

@@ -1,13 +1,16 @@
 """How strongly a table of words is held back, chosen by cross-validation on its training texts.
 
 Folds are left out in turn until enough texts were judged: all five where texts are few, one where there are thousands.
-Every choice is judged by its cross-entropy at the temperature that suits it, so that only what it says of the order of
-the labels counts. Then the table's logits are divided by that temperature: a table that is held back strongly is as
-sure as it has reason to be, and "0.25 logits" means the same whatever the size of the data.
+Every choice is judged by its cross-entropy at the temperature that suits it: one that is held back strongly is not sure
+of itself, and yet may order the labels best.
+
+Strong choices are for few texts and a table that stays alone. Where context is to be learned rows must keep their size:
+the rows of a strongly held table are so small that no word may shift (`ContextShift.Config.eligible_from`).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -17,10 +20,21 @@ from torch import Tensor
 from lexical_sae.training.folds import FOLDS
 from lexical_sae.training.temperature import fitted_temperature
 
-Penalties = tuple[float, float]
-"""Of own weights, and of the shared projection: each is divided by the number of texts."""
-PENALTIES: tuple[Penalties, ...] = ((5, 500), (5, 150), (5, 50), (5, 15), (1.5, 15), (1.5, 5), (0.5, 5), (0.5, 1.5))
-"""What to choose from; few texts want the first, many the last."""
+
+class Penalties(NamedTuple):
+    """On the squares of own weights and of the shared projection, beside the mean cross-entropy."""
+
+    own: float
+    shared: float
+    is_even: bool = False
+    """Whether both are divided by the number of texts, and the projection is penalised as if every column of the texts'
+    vectors had the same spread. Otherwise columns of small spread, which tell less, are held back more."""
+
+
+LENIENT = tuple(Penalties(*pair) for pair in ((3e-5, 3e-5), (1e-4, 1e-4), (1e-4, 3e-4), (3e-4, 3e-4)))
+EVEN = tuple(Penalties(*pair, True) for pair in ((5, 500), (5, 150), (5, 50), (5, 15), (1.5, 15), (1.5, 5), (0.5, 5)))
+FEW_TEXTS = 5000
+"""With fewer, a table that stays alone may be held back strongly."""
 JUDGED_TEXTS = 1000
 
 LeftOut = Callable[[Penalties, Int[Tensor, " R"]], Float[Tensor, "R C"]]
@@ -32,25 +46,30 @@ class Choice:
     """What was chosen, and what texts that were left out say of it."""
 
     penalties: Penalties
-    temperature: float
-    """What to divide logits by."""
     cross_entropy: float
+    """At the temperature that suits it."""
     accuracy: float
     texts: int
     """How many were judged."""
 
 
+def candidates(texts: int, *, with_context: bool) -> tuple[Penalties, ...]:
+    """What a table of so many texts chooses from."""
+    return LENIENT if with_context or texts >= FEW_TEXTS else EVEN + LENIENT
+
+
 def chosen_penalties(
+    offered: Sequence[Penalties],
     logits_of: LeftOut,
     labels: Int[Tensor, " T"],
     folds: Int[Tensor, " T"],
     weights: Float[Tensor, " T"] | None,
     told: Callable[[], object],
 ) -> Choice:
-    """The best of `PENALTIES`; `told` is called after each fit."""
+    """The best of those offered; `told` is called after each fit."""
     judged = judged_folds(folds)
     found: list[Choice] = []
-    for penalties in PENALTIES:
+    for penalties in offered:
         logits, rows = [], []
         for left_out in judged:
             logits.append(logits_of(penalties, left_out))
@@ -82,7 +101,6 @@ def _judged(
     is_right = (logits.argmax(-1) == true).to(losses)
     return Choice(
         penalties,
-        temperature,
         float((counts * losses).sum() / counts.sum()),
         float((counts * is_right).sum() / counts.sum()),
         len(rows),

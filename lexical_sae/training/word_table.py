@@ -6,9 +6,8 @@
    are rare or were never met are shrunk towards what a ridge regression predicts from their input embedding, and that
    towards the same of words read alone (`word_prior`).
 2. own and P minimise a cross-entropy with two ridge penalties: convex, so there is no seed and no learning rate. Own
-   weights of rare words are penalised less (by their inverse document frequency), and P as if every column of the
-   texts' vectors had the same spread. Cross-validation chooses the penalties, and how sure the table is
-   (`table_choice`).
+   weights of rare words are penalised less (by their inverse document frequency). Cross-validation chooses the
+   penalties (`table_choice`).
 3. Five more tables leave out a fifth of the texts each. Context is learned on those (`FoldedDocuments`), because a
    table explains its own training texts too well to leave context anything to learn.
 4. Rows that are too small to matter are emptied; the context shift learns how large the others are.
@@ -33,7 +32,7 @@ from lexical_sae.models.layers.literal_words import occurrences
 from lexical_sae.models.lexical_sae import LexicalSAE
 from lexical_sae.models.literal_reading import read_words
 from lexical_sae.models.table_head import TableHead
-from lexical_sae.training.table_choice import PENALTIES, Penalties, chosen_penalties, judged_folds
+from lexical_sae.training.table_choice import Penalties, candidates, chosen_penalties, judged_folds
 from lexical_sae.training.tasks import Documents
 from lexical_sae.training.word_prior import prior_map
 from lexical_sae.utils.progress import OnStep, Step, silent
@@ -64,10 +63,6 @@ class Table:
     bias: Float[Tensor, " C"]
     projection: Float[Tensor, "E C"]
 
-    def divided_by(self, temperature: float) -> "Table":
-        """The same labels, more or less sure."""
-        return Table(self.rows / temperature, self.bias / temperature, self.projection / temperature)
-
 
 def fit_word_table(
     model: LexicalSAE,
@@ -85,7 +80,8 @@ def fit_word_table(
     counted = default_activations(model, documents)
     num_labels = len(model.labels[documents.head])
     fitter = TableFitter(counted, documents.labels, num_labels, vectors, documents.weights)
-    fits = len(PENALTIES) * len(judged_folds(folds)) + len(fold_heads) + 1
+    offered = candidates(len(documents.texts), with_context=bool(fold_heads))
+    fits = len(offered) * len(judged_folds(folds)) + len(fold_heads) + 1
     done = itertools.count(1)
 
     def told() -> None:
@@ -95,11 +91,11 @@ def fit_word_table(
         rest = torch.ones(len(folds), dtype=torch.bool).index_fill(0, rows, value=False)
         return fitter.logits(fitter.fit(penalties, rest), rows)
 
-    choice = chosen_penalties(left_out, documents.labels, folds, documents.weights, told)
+    choice = chosen_penalties(offered, left_out, documents.labels, folds, documents.weights, told)
     logger.info("table of words: %s", choice)
 
     def fitted(chosen: Bool[Tensor, " T"] | None = None) -> Table:
-        found = fitter.fit(choice.penalties, chosen).divided_by(choice.temperature)
+        found = fitter.fit(choice.penalties, chosen)
         told()
         return found
 
@@ -224,9 +220,11 @@ class TableFitter:
         """The table of the chosen texts, by default all, with these penalties of own weights and projection."""
         rows = np.arange(len(self.labels)) if chosen is None else chosen.nonzero().flatten().numpy()
         X, labels, shares = self.own[rows].tocsr(), self.labels[rows], self._shares(rows)
-        centre, spread = self.means[rows].mean(0), self.means[rows].std(0) + LEAST_SPREAD
+        centre = self.means[rows].mean(0)
+        spread = self.means[rows].std(0) + LEAST_SPREAD if penalties.is_even else np.ones_like(centre)
         means = (self.means[rows] - centre) / spread
-        held = [penalty / len(labels) for penalty in penalties]
+        texts = len(labels) if penalties.is_even else 1
+        held = (penalties.own / texts, penalties.shared / texts)
         shapes = [(X.shape[1], self.num_labels), (means.shape[1], self.num_labels), (1, self.num_labels)]
         ends = np.cumsum([np.prod(shape) for shape in shapes])
 
