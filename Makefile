@@ -5,10 +5,10 @@ PIP_ARGS ?=
 PLAIN_CPU := OMP_NUM_THREADS=1 ATEN_CPU_CAPABILITY=default
 SETTINGS := "OMP_NUM_THREADS=1" "OMP_NUM_THREADS=2" "$(PLAIN_CPU)" "OMP_NUM_THREADS=1 ATEN_CPU_CAPABILITY=avx2" \
 	"OMP_NUM_THREADS=1 MKL_CBWR=COMPATIBLE"
-QUICK := -n 2 -m "not slow and not browser"
+QUICK := -n 2 -m "not slow and not browser and not ray"
 TRAINS := tests/training tests/circuits tests/models tests/runs tests/commands tests/intervene/concepts
 
-.PHONY: quickstart serve test test-all test-api test-browser test-portable test-plain-cpu golden check lint format bench docs \
+.PHONY: quickstart serve test test-all test-api test-browser test-ray test-portable test-plain-cpu golden check lint format bench docs \
 	notebooks pictures site identity lock clean help
 
 help: ## Show what can be made
@@ -28,6 +28,9 @@ test-all: $(BIN)/.installed-dev ## Everything, slow and networked tests included
 
 test-browser: $(BIN)/.installed-browser ## The pages in Chromium, which must be installed
 	$(BIN)/python -m pytest -m "browser and not slow" tests/explorer tests/report
+
+test-ray: $(BIN)/.installed-ray ## Scoring on a Ray cluster of this machine, with actors killed
+	$(BIN)/python -m pytest -m "ray" tests/scale
 
 test-portable: $(BIN)/.installed-dev ## The quick suite as other CPUs and thread counts round
 	@failed=; for setting in $(SETTINGS); do \
@@ -109,6 +112,11 @@ $(BIN)/.installed-api: requirements-api.txt $(BIN)/.installed-dev
 
 $(BIN)/.installed-browser: requirements-browser.txt $(BIN)/.installed-dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -r requirements-browser.txt
+	@touch $@
+
+$(BIN)/.installed-ray: requirements-ray.txt $(BIN)/.installed-dev
+	@echo "Installing Ray, once"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -r requirements-ray.txt
 	@touch $@
 
 $(BIN)/.installed-site: requirements-site.txt $(BIN)/.installed

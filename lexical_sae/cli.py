@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 import lexical_sae
+from lexical_sae.commands.audit import audit
 from lexical_sae.commands.audit_labels import audit_labels
 from lexical_sae.commands.compare import (
     ablation,
@@ -32,7 +33,7 @@ from lexical_sae.commands.train import quickstart, train
 PANELS = {
     "Start": (quickstart, train, ner, report),
     "Explain": (explore, explain, why_not, flip, tag, lexicon, diff, score, serve),
-    "Measure": (evaluate, names, calibrate, audit_labels),
+    "Measure": (evaluate, names, calibrate, audit, audit_labels),
     "Edit": (edit, certify, verify, surgery, plant),
     "Compare": (baselines, sweep, ablation, bcos_ablation, multi_dataset, sota_comparison),
     "Studies": (faithfulness, sae, long_context, polysemy, fit_lexical_head),

@@ -1,15 +1,19 @@
 """Explanations of many texts as a table: the command `score`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from lexical_sae.commands.options import Model, print_notes, progress, require_choice, saved_model
-from lexical_sae.utils.errors import MissingPackageError
+from lexical_sae.utils.errors import MissingPackageError, SettingsError
+
+if TYPE_CHECKING:  # imported late, so that --help does not wait for torch
+    from lexical_sae.scale.score import Engine
 
 EXPLAIN = ("top", "all", "none")
-"""What `--explain` takes: known here too, so that a typo does not wait for torch."""
+ENGINES = ("local", "ray")
+"""What `--explain` and `--engine` take: known here too, so that a typo does not wait for torch."""
 
 
 def score(
@@ -27,7 +31,14 @@ def score(
     keep_columns: Annotated[
         str | None, typer.Option(help="Columns of the input to keep, as in region,date; or all.")
     ] = None,
-    workers: Annotated[int, typer.Option(help="Processes; 0 for one per core.", min=0)] = 0,
+    workers: Annotated[int, typer.Option(help="Processes or actors; 0 for one per core.", min=0)] = 0,
+    engine: Annotated[
+        str, typer.Option(help="local (processes of this machine) or ray (actors of a cluster).")
+    ] = "local",
+    ray_address: Annotated[
+        str | None, typer.Option(help="Cluster for --engine ray, as in ray://head:10001; by default this machine.")
+    ] = None,
+    gpus: Annotated[float, typer.Option(help="GPUs of each actor, with --engine ray.", min=0)] = 0,
     batch_size: Annotated[int, typer.Option(help="Texts that the model reads at a time.", min=1)] = 32,
     rows_per_part: Annotated[int, typer.Option(help="Rows of a file of the table.", min=1)] = 4096,
 ) -> None:
@@ -41,10 +52,12 @@ def score(
     Then ask the table: duckdb -c "select prediction, count(*) from 'scored/*.parquet' group by all"
     """
     require_choice("--explain", explain, EXPLAIN)
+    require_choice("--engine", engine, ENGINES)
+    if engine != "ray" and (ray_address or gpus):
+        raise SettingsError("--ray-address and --gpus are for --engine ray")
     folder = saved_model(model)
     try:
         from lexical_sae.scale import inputs
-        from lexical_sae.scale.local import usable_cores
         from lexical_sae.scale.score import score_files
         from lexical_sae.scale.scorer import ScoreSettings
     except ModuleNotFoundError as error:
@@ -70,9 +83,22 @@ def score(
             found,
             settings,
             str(out),
-            workers=workers or usable_cores(),
+            workers=workers,
+            engine=_engine(engine, ray_address, gpus),
             resume=resume,
             on_step=bars,
         )
     rejected = f", {totals.rejected} without a usable text (in {out / 'rejected'})" if totals.rejected else ""
     typer.echo(f"{totals.rows} rows in {totals.parts} files in {out}{rejected}")
+
+
+def _engine(name: str, address: str | None, gpus: float) -> "Engine":
+    if name == "local":
+        from lexical_sae.scale.local import score_locally
+
+        return score_locally
+    try:
+        from lexical_sae.scale.on_ray import RayEngine
+    except ModuleNotFoundError as error:
+        raise MissingPackageError(f"--engine ray needs {error.name}: pip install 'lexical-sae[ray]'") from error
+    return RayEngine(address, gpus)

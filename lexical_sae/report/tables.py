@@ -24,6 +24,10 @@ class Cell(NamedTuple):
     text: str
     look: str = "plain"
 
+    def __str__(self) -> str:
+        """What a page shows."""
+        return self.text
+
 
 AnyCell = str | Cell
 

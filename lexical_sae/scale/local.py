@@ -29,7 +29,8 @@ def usable_cores() -> int:
 def score_locally(
     folder: str, settings: ScoreSettings, out: str, parts: Iterator[Part], workers: int
 ) -> Iterator[PartDone]:
-    """Each part as soon as it is written, in any order; with one worker in this very process."""
+    """Each part as soon as it is written, in any order; with one worker in this very process, with 0 one per core."""
+    workers = workers or usable_cores()
     if workers == 1:
         with _one_thread():
             yield from map(Scorer(folder, settings, out), parts)

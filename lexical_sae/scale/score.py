@@ -60,7 +60,7 @@ def score_files(
         inputs: The files (`find_inputs`).
         settings: What to make of them.
         out: Folder of the table.
-        workers: Processes, or actors.
+        workers: Processes, or actors; 0 for as many as there is room for.
         engine: Who runs them.
         resume: Whether to go on in a folder that was begun.
         on_step: Gets progress, in thousandths of the input's bytes.

@@ -61,14 +61,14 @@ class PartDone(NamedTuple):
 class Scorer:
     """A model, loaded once, that scores parts."""
 
-    def __init__(self, folder: str, settings: ScoreSettings, out: str) -> None:
+    def __init__(self, folder: str, settings: ScoreSettings, out: str, device: str = "cpu") -> None:
         """Weights are mapped from the file, so that the processes of one machine share them."""
         if (found := saved_sha256(folder)) != settings.model:
             raise SavedFileError(
                 f"the model in {folder} has SHA-256 {found[:12]}…, and {settings.model[:12]}… was to score; give every "
                 "process the same folder"
             )
-        self.model = from_pretrained(folder, mapped=True)
+        self.model = from_pretrained(folder, mapped=True).to(device)
         self.settings, self.out = settings, Path(out)
         self._question = Question.of(
             self.model,

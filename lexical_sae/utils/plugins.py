@@ -95,7 +95,7 @@ class OtherKinds:
     @property
     def annotations(self) -> tuple[Any, Any]:
         """For `Annotated`: settings of other kinds are accepted, and written with all their fields."""
-        return WrapValidator(self._validated), SerializeAsAny()
+        return WrapValidator(self._validated), SerializeAsAny()  # pyright: ignore[reportCallIssue]
 
     def _validated(self, value: Any, handler: Callable[[Any], Any]) -> Any:
         if isinstance(value, tuple(self.configs.values())):

@@ -215,7 +215,7 @@ def test_python_views_name_words_while_its_data_is_complete(saved, all_tokens):
         names = {word.word for word in why.words if is_noise(word.word)}
         assert len(why.to_frame()) == len(why.words)
         top = len(why.words)
-        told = re.search("<desc>(.*)</desc>", why.plot(top))[1]
+        told = re.search("<desc>(.*)</desc>", why.svg(top))[1]
         assert all_tokens == any(is_noise(name) for name in names_of(steps_of(told)) if name in names)
         html = Cells(why._repr_html_())
         assert_adds_up(html.named)

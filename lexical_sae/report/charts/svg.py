@@ -99,6 +99,12 @@ class Axis:
     """Whether equal steps are equal factors; values must be positive then."""
     from_zero: bool = True
     """Whether positive values are shown with all the way from zero."""
+    names: Sequence[str] = ()
+    """What the values 0, 1, 2, … are called, such as months; as many are written as have room."""
+
+    def tick_name(self, tick: float) -> str:
+        """What is written at a tick."""
+        return xml_text(self.names[int(tick)]) if self.names else short_number(tick)
 
 
 def line_chart(
@@ -155,9 +161,14 @@ class _Scale:
         if bad:
             raise DataError(f"axis {axis.label!r} cannot show {bad[0]!r}")
         self.axis, self.start, self.end = axis, start, end
-        self.ticks = _log_ticks(values) if axis.log else _linear_ticks(values, from_zero=axis.from_zero)
+        self.ticks = self._ticks(values)
         low, high = min(*values, self.ticks[0]), max(*values, self.ticks[-1])
         self.low, self.span = self._place(low), (self._place(high) - self._place(low)) or 1.0
+
+    def _ticks(self, values: Sequence[float]) -> list[float]:
+        if self.axis.names:
+            return _named_ticks(self.axis.names, abs(self.end - self.start))
+        return _log_ticks(values) if self.axis.log else _linear_ticks(values, from_zero=self.axis.from_zero)
 
     def _place(self, value: float) -> float:
         return math.log10(value) if self.axis.log else value
@@ -177,6 +188,13 @@ def _linear_ticks(values: Sequence[float], *, from_zero: bool) -> list[float]:
     return [(first + i) * step for i in range(math.ceil(high / step) - first + 1)]
 
 
+def _named_ticks(names: Sequence[str], room: float) -> list[float]:
+    """Every first, second, … of the names, so that they do not touch."""
+    needed = LETTER * (max(map(len, names)) + 1)
+    every = next(n for n in range(1, len(names) + 1) if n == len(names) or needed * len(names[::n]) <= room)
+    return [float(place) for place in range(0, len(names), every)]
+
+
 def _log_ticks(values: Sequence[float]) -> list[float]:
     """Powers of ten, or of two where the values span less than two decades."""
     low, high = min(values), max(values)
@@ -191,9 +209,11 @@ def _axes(across: _Scale, up: _Scale) -> list[str]:
     for tick in up.ticks:
         y = up(tick)
         parts.append(f'<path class="grid" d="M{left} {y}H{right}"/>')
-        parts.append(f'<text x="{left - 6}" y="{y + 4}" text-anchor="end">{short_number(tick)}</text>')
+        parts.append(f'<text x="{left - 6}" y="{y + 4}" text-anchor="end">{up.axis.tick_name(tick)}</text>')
     for tick in across.ticks:
-        parts.append(f'<text x="{across(tick)}" y="{bottom + 16}" text-anchor="middle">{short_number(tick)}</text>')
+        parts.append(
+            f'<text x="{across(tick)}" y="{bottom + 16}" text-anchor="middle">{across.axis.tick_name(tick)}</text>'
+        )
     parts.append(
         f'<text x="{(left + right) / 2}" y="{bottom + 40}" text-anchor="middle">{xml_text(across.axis.label)}</text>'
     )

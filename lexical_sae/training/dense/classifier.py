@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -125,4 +125,4 @@ def macro_f1(labels: Int[np.ndarray, " T"], predicted: Int[np.ndarray, " T"]) ->
 
     Example: labels 0 0 0 1, always predicting 0 -> (6/7 + 0) / 2 = 0.43
     """
-    return float(f1_score(labels, predicted, labels=np.unique(labels), average="macro", zero_division=0.0))
+    return float(f1_score(labels, predicted, labels=np.unique(labels), average="macro", zero_division=cast(Any, 0.0)))

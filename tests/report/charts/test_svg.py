@@ -125,6 +125,16 @@ def test_an_axis_begins_at_zero_where_that_is_wanted(from_zero):
     assert ("80" in ticks) != from_zero
 
 
+def test_named_places_are_written_under_their_points_as_far_as_there_is_room():
+    months = tuple(f"2026-{month:02}" for month in range(1, 13))
+    drawn = line_chart("t", Axis("", names=months), Axis(""), [Series("a", range(12), range(12))], width=420)
+    written = re.findall(r">(2026-\d\d)</text>", drawn)
+    assert written == list(months[::2])
+    assert re.findall(
+        r">(2026-\d\d)</text>", line_chart("t", Axis("", names=months[:1]), Axis(""), [Series("a", [0], [1])])
+    )
+
+
 def test_what_a_chart_shows_is_told_in_words_that_stay_text():
     svg = line_chart("t", Axis("x"), Axis("y"), [Series("a", [1], [5])], told="a < b")
     assert ElementTree.fromstring(svg).find(f"{SVG}desc").text == "a < b"
