@@ -66,9 +66,9 @@ def load_pool(name: str, test_texts: int, kept: Path) -> Pool:
     """A set by name, with at most so many test texts, always the same; kept in a file, read again the next time."""
     if kept.is_file():
         found = json.loads(kept.read_text())
-        splits = (TextSplit(tuple(texts), tuple(labels)) for texts, labels in found["splits"])
+        train, test = (TextSplit(tuple(texts), tuple(labels)) for texts, labels in found["splits"])
         states = load_file(kept.with_suffix(".safetensors"))
-        return Pool(name, tuple(found["labels"]), *splits, states["train"], states["test"])
+        return Pool(name, tuple(found["labels"]), train, test, states["train"], states["test"])
     pool = _read_pool(name, test_texts)
     save_file({"train": pool.train_states, "test": pool.test_states}, kept.with_suffix(".safetensors"))
     splits = [(split.texts, split.labels) for split in (pool.train, pool.test)]
@@ -81,7 +81,8 @@ def _read_pool(name: str, test_texts: int) -> Pool:
     labels, test = dataset.label_names, dataset.test
     # Which rows validate is the contenders' own business.
     given = (dataset.train, dataset.validation)
-    train = TextSplit(*(sum((getattr(split, part) for split in given), ()) for part in ("texts", "labels")))
+    texts = tuple(text for split in given for text in split.texts)
+    train = TextSplit(texts, tuple(label for split in given for label in split.labels))
     if name == "tickets":
         train, test = (_by_topic(split, labels) for split in (train, test))
         labels = tuple(TOPICS)

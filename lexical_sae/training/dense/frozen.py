@@ -78,7 +78,7 @@ class FrozenRegression:
 
     def predict(self, states: Float[ndarray, "T E"]) -> Int[ndarray, " T"]:
         """The class of each text."""
-        return self.model.predict((states - self.centre) / self.scale)
+        return np.asarray(self.model.predict((states - self.centre) / self.scale))
 
     def probabilities(self, states: Float[ndarray, "T E"]) -> Float[ndarray, "T C"]:
         """The probability of each class."""
