@@ -36,7 +36,7 @@ TEXT = Columns(text="text")
 class Setting:
     """What is scored."""
 
-    rows: int = 512
+    rows: int = 256
     words: int = 16
     more_words: int = 0
     classes: int = 2
@@ -44,8 +44,8 @@ class Setting:
 
 PLAIN = Setting()
 VARIED: dict[str, list[Setting]] = {
-    "rows": [replace(PLAIN, rows=rows) for rows in (256, 512, 1024, 2048)],
-    "words per text": [replace(PLAIN, rows=256, words=words) for words in (8, 16, 32, 64, 128)],
+    "rows": [replace(PLAIN, rows=rows) for rows in (128, 256, 512, 1024)],
+    "words per text": [replace(PLAIN, rows=128, words=words) for words in (8, 16, 32, 64, 128)],
     "words of the model": [replace(PLAIN, more_words=more) for more in (0, 10_000, 30_000)],
     "classes": [replace(PLAIN, classes=classes) for classes in (2, 8, 32, 128)],
 }
@@ -88,7 +88,7 @@ def main() -> None:
         asked.svg.write_text(line_chart("Scoring", *axes, lines, told=told))
 
 
-def cost(of: Setting, rounds: int = 3) -> tuple[float, float, float]:
+def cost(of: Setting, rounds: int = 2) -> tuple[float, float, float]:
     """Milliseconds and bytes per row, and the ratio to dense prediction: the best of some rounds that take turns."""
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)

@@ -15,7 +15,7 @@ from lexical_sae.scale.inputs import Columns, find_inputs
 from lexical_sae.scale.local import score_locally
 from lexical_sae.scale.score import score_files
 from lexical_sae.scale.scorer import Scorer, ScoreSettings
-from lexical_sae.utils.errors import SavedFileError
+from lexical_sae.utils.errors import MissingPackageError, SavedFileError, SettingsError
 from tests.literal import TEXTS, literal_model
 
 ROWS = 23
@@ -137,3 +137,16 @@ def test_a_killed_run_of_two_processes_resumes_to_the_same_table(saved, texts, w
     subprocess.run(command, check=True)
     assert table(out).equals(table(whole))
     assert rejected(out).equals(rejected(whole))
+
+
+def test_engines_are_named_and_ray_is_asked_for_where_it_is_missing(saved, texts, tmp_path, monkeypatch):
+    arguments = ["score", saved, texts, "--out", str(tmp_path / "out")]
+    with pytest.raises(SettingsError, match="--engine 'rya' is unknown; did you mean 'ray'"):
+        CliRunner().invoke(app, [*arguments, "--engine", "rya"], catch_exceptions=False)
+    with pytest.raises(SettingsError, match="are for --engine ray"):
+        CliRunner().invoke(app, [*arguments, "--gpus", "1"], catch_exceptions=False)
+    monkeypatch.setitem(sys.modules, "ray", None)
+    monkeypatch.delitem(sys.modules, "lexical_sae.scale.on_ray", raising=False)
+    with pytest.raises(MissingPackageError, match="needs ray: pip install 'lexical-sae\\[ray\\]'"):
+        CliRunner().invoke(app, [*arguments, "--engine", "ray"], catch_exceptions=False)
+    assert not (tmp_path / "out").exists()
