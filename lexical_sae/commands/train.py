@@ -65,6 +65,9 @@ def train(
             "contributes the same in every text.",
         ),
     ] = False,
+    balanced: Annotated[
+        bool, typer.Option("--balanced", help="Let every class count the same, however rare (training.class_weight).")
+    ] = False,
     text_column: Annotated[str | None, typer.Option(help="Column with the text; inferred when not given.")] = None,
     label_column: Annotated[str | None, typer.Option(help="Column with the label; inferred when not given.")] = None,
     label_columns: LabelColumns = None,
@@ -117,6 +120,9 @@ def train(
         )
     if table_only:
         settings = without_context(settings)
+    if balanced:
+        training = settings.training.model_copy(update={"class_weight": "balanced"})
+        settings = settings.model_copy(update={"training": training})
     if out is not None:
         settings = settings.model_copy(update={"output_dir": str(out)})
     train_and_show(settings, device, resume=resume, baselines=baselines)

@@ -29,7 +29,8 @@ class TableHead(nn.Module):
     class Config(PartConfig):
         kind: Literal["table"] = "table"
         least_row: float = Field(default=0.06, ge=0)
-        """Rows whose largest entry is smaller, in logits, are empty: such words have no weight and are not shown."""
+        """Rows whose largest entry is smaller, in logits, are empty: such words have no weight and are not shown. Of a
+        table without a row of one logit, as of few texts, the share of its largest row that this is of one logit."""
         least_certainty: float = Field(default=0, ge=0)
         """Rows without an entry so many standard errors from zero are empty; by the jackknife over five folds. For long
         texts, in which the chance part of many plain words adds up."""
@@ -51,10 +52,15 @@ class TableHead(nn.Module):
             self.class_bias.new_zeros(width + 1, len(self.class_bias)), requires_grad=False
         )
 
+    def emptied(self, rows: Float[Tensor, "U C"], table: Float[Tensor, "V C"]) -> Float[Tensor, "U C"]:
+        """The rows of a table, those too small to count emptied."""
+        least = self.config.least_row * table.abs().amax().clamp(max=1.0)
+        return rows.masked_fill(rows.abs().amax(-1, keepdim=True) < least, 0.0)
+
     def rows_of_unseen(self, embeddings: Float[Tensor, "U D"]) -> Float[Tensor, "U C"]:
         """Rows of words that training never met; empty where they would be too small to count."""
         rows = embeddings @ self.unseen_weights[:-1] + self.unseen_weights[-1]
-        return rows.masked_fill(rows.abs().amax(-1, keepdim=True) < self.config.least_row, 0.0)
+        return self.emptied(rows, self.word_vectors)
 
     def with_more(self, rows: Float[Tensor, "U C"]) -> "TableHead":
         """The same table with rows below it, for a view of a model."""

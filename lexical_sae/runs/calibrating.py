@@ -8,12 +8,10 @@
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float
-from scipy.optimize import minimize_scalar
 from sklearn.covariance import LedoitWolf
 from sklearn.isotonic import isotonic_regression
 from torch import Tensor
@@ -32,8 +30,8 @@ from lexical_sae.models.calibration import (
     words_of,
 )
 from lexical_sae.models.lexical_sae import LexicalSAE
-from lexical_sae.outputs import CLASSES, OutputKind
-from lexical_sae.outputs.kind import Targets
+from lexical_sae.outputs import OutputKind
+from lexical_sae.training.temperature import fitted_temperature
 from lexical_sae.utils.errors import SettingsError
 from lexical_sae.utils.progress import OnStep, Step, silent
 
@@ -45,9 +43,6 @@ STEP_TEXTS = 20
 BATCH = 64
 ROUNDING = 1e-3
 """Added to limits, in standard deviations of the score."""
-TEMPERATURE_SPREAD = 0.5
-"""Standard deviation of the prior of a temperature's logarithm, around 0."""
-MOST_LOG_TEMPERATURE = 4.0
 LEAST_VARIANCE = 1e-4
 """Added to every direction, as a share of the mean variance: few texts, or equal ones, leave some without any."""
 
@@ -95,27 +90,6 @@ def tuned_output(model: LexicalSAE, dataset: TextDataset) -> OutputKind:
         return torch.stack(list(read))
 
     return model.output.tuned(logits, dataset.validation.labels)
-
-
-def fitted_temperature(logits: Float[Tensor, "T C"], labels: Targets, output: OutputKind = CLASSES) -> float:
-    """The number to divide logits by so that their probabilities make these labels most likely.
-
-    A prior holds it near 1 where texts are few: those that are all right would ask for certainty.
-
-    Example: logits three times too large -> about 3
-    """
-    logits = logits.double()
-    if output.surprise(logits, labels) is None:
-        # A number has no probability.
-        return 1.0
-
-    def cost(log_temperature: float) -> float:
-        surprise = output.surprise(logits / np.exp(log_temperature), labels)
-        assert surprise is not None
-        return float(surprise) + 0.5 * (log_temperature / TEMPERATURE_SPREAD) ** 2
-
-    found: Any = minimize_scalar(cost, bounds=(-MOST_LOG_TEMPERATURE, MOST_LOG_TEMPERATURE), method="bounded")
-    return float(np.exp(found.x))
 
 
 def joint_limits(scores: Float[Tensor, "T K"], false_alarms: float) -> list[float]:

@@ -14,7 +14,7 @@ A `Pipeline` is what differs between the two: steps 1 to 4 (`train`) and 5 (`mea
 import json
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from lexical_sae.config.schema import ExperimentConfig
@@ -201,6 +201,7 @@ def setup_and_train(
     # The rows that are learned from are those whose words are counted (`_frequencies`).
     config, dataset = within_minutes(config, dataset, seed=seed, device=device, folder=folder, watchers=watchers)
     model, fitted = train_model(config, dataset, seed=seed, device=device, watchers=watchers, folder=folder)
+    dataset = replace(dataset, train=fitted.joined or dataset.train)
     scores = score(model, dataset.test, watchers.on_step)
     seconds = folder.seconds if folder else time.monotonic() - started
-    return TrainedRun(model, dataset, scores, *fitted, seed, seconds)
+    return TrainedRun(model, dataset, scores, fitted.best, fitted.tau_ce, fitted.multiplier, seed, seconds)

@@ -12,8 +12,11 @@ from lexical_sae.recipes.recipe import Recipe
 from lexical_sae.runs.calibrating import calibrate, tuned_output
 from lexical_sae.runs.folder import RunFolder
 from lexical_sae.runs.inputs import documents, training_documents
+from lexical_sae.runs.joining import fitted_again, joined_texts
 from lexical_sae.runs.planning import within_minutes
 from lexical_sae.runs.seeds import Fitted, Watchers, fit
+from lexical_sae.runs.weighting import with_class_weights
+from lexical_sae.training.table_choice import FEW_TEXTS
 from lexical_sae.training.tasks import BothTasks, Task, positions
 from lexical_sae.utils.device import resolve_device, set_seed
 from lexical_sae.utils.errors import SettingsError
@@ -39,6 +42,7 @@ def train_model(
         folder: Gets history and checkpoints; training resumes from a checkpoint that it holds.
     """
     settings, dataset = within_minutes(settings, dataset, seed=seed, device=device, folder=folder, watchers=watchers)
+    dataset = with_class_weights(dataset, settings.training.class_weight)
     set_seed(seed)
     labels = {CLASSIFY: dataset.label_names}
     output = OUTPUTS[dataset.output].fitted(dataset.train.labels)
@@ -47,7 +51,10 @@ def train_model(
     fitted = fit(model, train, documents(model, dataset.validation), settings.training, seed, folder, watchers)
     model.output = tuned_output(model, dataset)
     model.calibration = calibrate(model, dataset, on_step=watchers.on_step)
-    return model, fitted
+    if model.literal is None or model.asks_encoder or len(dataset.train) >= FEW_TEXTS:
+        return model, fitted
+    joined = joined_texts(dataset)
+    return fitted_again(model, settings.model, joined, seed, watchers), fitted._replace(joined=joined)
 
 
 def train_tagger(
@@ -63,6 +70,8 @@ def train_tagger(
     """The same for a tagger, or with `texts` for a model that tags words and classifies texts."""
     if settings.training.minutes is not None:
         raise SettingsError("training.minutes is kept for classifiers only; leave it out, or set training.max_epochs")
+    if settings.training.class_weight is not None:
+        raise SettingsError("training.class_weight is for classifiers; leave it out where words are tagged")
     set_seed(seed)
     model = _new_tagger(settings, dataset, texts).to(resolve_device(device))
     train, validation = _tasks(model, dataset, texts)

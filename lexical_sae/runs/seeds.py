@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 from lexical_sae.config.schema import ExperimentConfig
+from lexical_sae.data import TextSplit
 from lexical_sae.evaluation.intervals import mean_and_interval
 from lexical_sae.models.lexical_sae import LexicalSAE
 from lexical_sae.runs.folder import CONFIG, RESULTS, RunFolder, write_json
@@ -70,6 +71,8 @@ class Fitted(NamedTuple):
     """Cross-entropy that the constrained phase had to keep; None where there were no circuit objectives."""
     multiplier: float
     """lambda at the end: how much the cross-entropy counted by then."""
+    joined: TextSplit | None = None
+    """Training and validation texts, where the table was fitted on both in the end."""
 
 
 def run_seeds(run: Run, run_seed: SeedRun, figures: Sequence[str], *, resume: bool, watchers: Watchers) -> Results:

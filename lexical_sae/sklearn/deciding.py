@@ -59,9 +59,9 @@ class DecidingEstimator(WordCodeEstimator):
             carved = with_validation(rows, names, TextSplit((), ()), self.validation_fraction, seed)
             parts = (carved.train, carved.validation, carved.test, carved.notes)
             dataset = TextDataset("texts", names, *parts, output=output)
-            model, _ = train_model(settings, dataset, seed=seed, device=self.device, watchers=watchers)
+            model, fitted = train_model(settings, dataset, seed=seed, device=self.device, watchers=watchers)
         self.model_, self.seed_ = model, seed
-        self._take_words(dataset.train.texts)
+        self._take_words((fitted.joined or dataset.train).texts)
 
     def _outputs(self, texts: Sequence[str]) -> np.ndarray:
         """The logits of every text, in the model's order."""

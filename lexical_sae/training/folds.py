@@ -26,7 +26,9 @@ class FoldedDocuments(Documents):
     @classmethod
     def of(cls, documents: Documents, seed: int) -> "FoldedDocuments":
         """The documents in folds at random; texts that contain one another stay together."""
-        folds = random_folds(documents.texts.ids, seed)
+        # Of texts with several labels, those with the same ones are dealt out together.
+        _, strata = np.unique(documents.labels.cpu().numpy(), axis=0, return_inverse=True)
+        folds = random_folds(documents.texts.ids, seed, strata.reshape(-1))
         if len(folds.unique()) < 2:
             raise SettingsError(
                 f"a table of words is fitted with a part of the texts left out, but the {len(folds)} given cannot be "
@@ -64,17 +66,28 @@ class FoldedDocuments(Documents):
         return of_fold.encode(model, rows, live_only=live_only)
 
 
-def random_folds(texts: Sequence[Sequence[int]], seed: int) -> Int[Tensor, " T"]:
-    """The fold of each tokenised text, at random; a text inside a longer one is in its fold."""
+def random_folds(texts: Sequence[Sequence[int]], seed: int, labels: Int[np.ndarray, " T"]) -> Int[Tensor, " T"]:
+    """The fold of each tokenised text, at random, the labels in proportion; a text inside a longer one is in its
+    fold."""
     groups = np.array(containing_texts(texts))
-    drawn = np.random.default_rng([seed, FOLDS]).integers(0, FOLDS, len(texts))
-    whole = np.unique(groups)
-    # Few texts may leave a fold empty: it takes one from the fold with the most, with all that it contains.
-    for k in range(FOLDS):
-        sizes = np.bincount(drawn[whole], minlength=FOLDS)
-        if not sizes[k] and sizes.max() > 1:
-            drawn[whole[drawn[whole] == sizes.argmax()][0]] = k
-    return torch.from_numpy(drawn[groups])
+    whole, places = np.unique(groups, return_inverse=True)
+    dealt = stratified_folds(labels[whole], np.random.default_rng([seed, FOLDS]))
+    return torch.from_numpy(dealt[places])
+
+
+def stratified_folds(labels: Int[np.ndarray, " T"], draw: np.random.Generator) -> Int[np.ndarray, " T"]:
+    """The fold of each text: those of each label are dealt out in a random order.
+
+    Example: 10 texts of each of two labels -> 2 of each in every fold
+    """
+    folds = np.empty(len(labels), dtype=np.int64)
+    dealt = 0
+    for label in np.unique(labels):
+        rows = draw.permutation(np.flatnonzero(labels == label))
+        # Going on where the label before ended keeps folds of equal size when labels are rare.
+        folds[rows] = (dealt + np.arange(len(rows))) % FOLDS
+        dealt += len(rows)
+    return folds
 
 
 def containing_texts(texts: Sequence[Sequence[int]]) -> list[int]:

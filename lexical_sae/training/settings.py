@@ -1,6 +1,6 @@
 """How a model is trained: every key of the `training` section of an experiment."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, PositiveFloat, model_validator
 
@@ -71,6 +71,10 @@ class TrainingConfig(PartConfig):
     sparsity-aware tau is relaxed."""
     count: CountConstraint.Config | None = None
     """Keep the mean number of active words at most at `active_target`; null does not."""
+    class_weight: Literal["balanced"] | dict[str, PositiveFloat] | None = None
+    """How much texts of each class count, in the loss, the fit of the table and validation, for classifiers:
+    `balanced` makes all classes count the same, a mapping gives the weight of each class it names and 1 to the others;
+    null counts every text once."""
     negations: float = Field(default=0.0, ge=0, le=1)
     """Rule-made sentences about negation ("it isn't gripping"), as a share of the training texts and at most 5,880, for
     models with literal words whose two labels are negative and positive. They teach context; the table never sees

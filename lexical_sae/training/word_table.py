@@ -3,16 +3,18 @@
     row(w) = own(w) + P m(w)        logits(text) = sum over its words of default activation * row(w) + bias
 
 1. m(w) is the mean state of the word in the *pretrained* encoder over the training texts: no label enters. Words that
-   are rare or were never met are shrunk towards what a ridge regression predicts from their input embedding.
+   are rare or were never met are shrunk towards what a ridge regression predicts from their input embedding, and that
+   towards the same of words read alone (`word_prior`).
 2. own and P minimise the loss of the output kind (of classes, a cross-entropy) with two ridge penalties: convex, so
    there is no seed and no learning rate. Own weights of rare words are penalised less (by their inverse document
-   frequency).
+   frequency). Cross-validation chooses the penalties (`table_choice`).
 3. Five more tables leave out a fifth of the texts each. Context is learned on those (`FoldedDocuments`), because a
    table explains its own training texts too well to leave context anything to learn.
 4. Rows that are too small to matter are emptied, and if wanted those that are not surely other than zero
    (`certain_rows`); the context shift learns how large the others are.
 """
 
+import itertools
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +22,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from scipy.optimize import minimize
 from torch import Tensor
 
@@ -31,10 +33,12 @@ from lexical_sae.models.lexical_sae import LexicalSAE
 from lexical_sae.models.literal_reading import read_words
 from lexical_sae.models.table_head import TableHead
 from lexical_sae.outputs import CLASSES, OutputKind
-from lexical_sae.outputs.kind import Targets, mean_of
+from lexical_sae.outputs.kind import Targets
 from lexical_sae.training.certain_rows import certain_rows
 from lexical_sae.training.folds import FOLDS
+from lexical_sae.training.table_choice import Penalties, candidates, chosen_penalties, judged_folds
 from lexical_sae.training.tasks import Documents, ReadTokens
+from lexical_sae.training.word_prior import prior_map
 from lexical_sae.utils.progress import OnStep, Step, silent
 
 logger = logging.getLogger(__name__)
@@ -42,8 +46,7 @@ logger = logging.getLogger(__name__)
 SHRINK = 3.0
 """A word's mean state counts as much as what its embedding predicts when it was met so many times."""
 RIDGE = 10.0
-PENALTIES = ((3e-5, 3e-5), (1e-4, 1e-4), (1e-4, 3e-4), (3e-4, 3e-4))
-"""What to choose from, by the cross-entropy of a left-out fold: of own weights, and of the shared projection."""
+LEAST_SPREAD = 1e-6
 
 
 @dataclass(frozen=True)
@@ -82,22 +85,27 @@ def fit_word_table(
     num_labels, output = len(model.labels[documents.head]), model.output_of(documents.head)
     fitter = TableFitter(counted, documents.labels, num_labels, vectors, documents.weights, output)
     least = head.config.least_certainty
-    left_out = [folds != k for k in range(FOLDS)] if fold_heads or least else []
-    steps = len(PENALTIES) + len(left_out) + 1
-    # The first fold that is not empty: few texts leave some so.
-    held_out = folds == folds.min()
-    losses: list[float] = []
-    for penalties in PENALTIES:
-        losses.append(fitter.loss(fitter.fit(penalties, ~held_out), held_out))
-        on_step(Step("fitting the table of words", len(losses), steps))
-    best = PENALTIES[int(np.argmin(losses))]
-    logger.info("table of words: penalties %s, cross-entropy of a left-out fold %.4f", best, min(losses))
-    whole = fitter.fit(best)
-    on_step(Step("fitting the table of words", len(PENALTIES) + 1, steps))
-    tables: list[Table] = []
-    for chosen in left_out:
-        tables.append(fitter.fit(best, chosen))
-        on_step(Step("fitting the table of words", len(PENALTIES) + 1 + len(tables), steps))
+    folds_fitted = [folds != k for k in range(FOLDS)] if fold_heads or least else []
+    offered = candidates(len(documents.texts), with_context=bool(fold_heads))
+    fits = len(offered) * len(judged_folds(folds)) + len(folds_fitted) + 1
+    done = itertools.count(1)
+
+    def told() -> None:
+        on_step(Step("fitting the table of words", next(done), fits))
+
+    def left_out(penalties: Penalties, rows: Int[Tensor, " R"]) -> Float[Tensor, "R C"]:
+        rest = torch.ones(len(folds), dtype=torch.bool).index_fill(0, rows, value=False)
+        return fitter.logits(fitter.fit(penalties, rest), rows)
+
+    choice = chosen_penalties(offered, left_out, documents.labels, folds, documents.weights, told, output)
+    logger.info("table of words: %s", choice)
+
+    def fitted(chosen: Bool[Tensor, " T"] | None = None) -> Table:
+        found = fitter.fit(choice.penalties, chosen)
+        told()
+        return found
+
+    whole, tables = fitted(), [fitted(chosen) for chosen in folds_fitted]
     if least:
         is_certain = certain_rows(whole.rows, [table.rows for table in tables], least)
         whole = replace(whole, rows=whole.rows * is_certain[:, None])
@@ -115,8 +123,7 @@ def fit_word_table(
 @torch.no_grad()
 def _write(head: TableHead, table: Table, vectors: WordVectors) -> None:
     """Put a table into a head: small rows are empty, and unseen words get theirs from their embedding."""
-    is_small = table.rows.abs().amax(-1, keepdim=True) < head.config.least_row
-    head.word_vectors.copy_(table.rows.masked_fill(is_small, 0.0))
+    head.word_vectors.copy_(head.emptied(table.rows, table.rows))
     head.class_bias.copy_(table.bias)
     head.unseen_weights.copy_(vectors.from_embedding @ table.projection)
 
@@ -147,17 +154,17 @@ def word_vectors(model: LexicalSAE, documents: Documents, on_step: OnStep = sile
         on_step(Step("reading words in the pretrained encoder", done, len(documents.texts)))
     model.train(was_training)
     embeddings = model.literal.embeddings(model.backbone.input_embeddings()).double().cpu()
-    return _shrunk(sums, counts, embeddings)
+    return _shrunk(sums, counts, embeddings, prior_map(model, RIDGE))
 
 
-def _shrunk(sums: Tensor, counts: Tensor, embeddings: Tensor) -> WordVectors:
-    """Centred and scaled to a mean length of one."""
+def _shrunk(sums: Tensor, counts: Tensor, embeddings: Tensor, prior: Tensor) -> WordVectors:
+    """Centred and scaled to a mean length of one; what embeddings predict is held to `prior` where texts are few."""
     X = torch.cat([embeddings, torch.ones_like(embeddings[:, :1])], dim=1)
     seen = counts > 0
     times = counts[seen, None].double()
     means, weight = sums[seen] / times, times / (times + SHRINK)
     A = X[seen].T @ (weight * X[seen]) + RIDGE * torch.eye(X.shape[1], dtype=X.dtype)
-    from_embedding = torch.linalg.solve(A, X[seen].T @ (weight * means))
+    from_embedding = torch.linalg.solve(A, X[seen].T @ (weight * means) + RIDGE * prior)
     vectors = X @ from_embedding
     vectors[seen] = (sums[seen] + SHRINK * vectors[seen]) / (times + SHRINK)
     centre = (vectors[seen] * times).sum(0) / times.sum()
@@ -225,12 +232,15 @@ class TableFitter:
         self.own = activations[:, self.met] @ scipy.sparse.diags(self.rarity)
         self.means = np.asarray(activations @ self.vectors)
 
-    def fit(self, penalties: tuple[float, float], chosen: Tensor | None = None) -> Table:
+    def fit(self, penalties: Penalties, chosen: Tensor | None = None) -> Table:
         """The table of the chosen texts, by default all, with these penalties of own weights and projection."""
         rows = np.arange(len(self.labels)) if chosen is None else chosen.nonzero().flatten().numpy()
         X, labels, shares = self.own[rows].tocsr(), self.labels[rows], self._shares(rows)
         centre = self.means[rows].mean(0)
-        means = self.means[rows] - centre
+        spread = self.means[rows].std(0) + LEAST_SPREAD if penalties.is_even else np.ones_like(centre)
+        means = (self.means[rows] - centre) / spread
+        texts = len(labels) if penalties.is_even else 1
+        held = (penalties.own / texts, penalties.shared / texts)
         shapes = [(X.shape[1], self.num_labels), (means.shape[1], self.num_labels), (1, self.num_labels)]
         ends = np.cumsum([np.prod(shape) for shape in shapes])
 
@@ -241,23 +251,22 @@ class TableFitter:
             own, P, bias = parts(weights)
             logits = X @ own + means @ P + bias
             value, pull = self.output.table_loss(logits, labels, shares)
-            value += penalties[0] * np.square(own).sum() + penalties[1] * np.square(P).sum()
-            pulls = (X.T @ pull + 2 * penalties[0] * own, means.T @ pull + 2 * penalties[1] * P, pull.sum(0))
+            value += held[0] * np.square(own).sum() + held[1] * np.square(P).sum()
+            pulls = (X.T @ pull + 2 * held[0] * own, means.T @ pull + 2 * held[1] * P, pull.sum(0))
             return float(value), np.concatenate([part.ravel() for part in pulls])
 
         limits = {"maxiter": 300, "maxcor": 20, "ftol": 1e-9, "gtol": 1e-6}
         found = minimize(loss, np.zeros(ends[-1]), jac=True, method="L-BFGS-B", options=limits)
         own, P, bias = parts(found.x)
+        P = P / spread[:, None]
         table = self.vectors @ P
         table[self.met] += self.rarity[:, None] * own
         whole = (table, bias[0] - centre @ P, P)
         return Table(*(torch.from_numpy(self.output.anchored(part)) for part in whole))
 
-    def loss(self, table: Table, chosen: Tensor) -> float:
-        """Mean loss of a table on the chosen texts."""
-        rows = chosen.nonzero().flatten().numpy()
-        logits = self.activations[rows] @ table.rows.numpy() + table.bias.numpy()
-        return mean_of(self.output.text_losses(logits, self.labels[rows]), self._shares(rows))
+    def logits(self, table: Table, rows: Int[Tensor, " R"]) -> Float[Tensor, "R C"]:
+        """What a table says of some of the texts."""
+        return torch.from_numpy(self.activations[rows.numpy()] @ table.rows.numpy()) + table.bias
 
     def _shares(self, rows: np.ndarray) -> np.ndarray | None:
         """The weights of these texts as shares of their sum; None where all count the same."""

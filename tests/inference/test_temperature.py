@@ -13,7 +13,8 @@ from lexical_sae.evaluation.views.decisions import decision_rows
 from lexical_sae.inference import explain, find_reasons, predict, predict_proba
 from lexical_sae.models.calibration import CalibrationFigures
 from lexical_sae.models.persistence import from_pretrained, save_pretrained
-from lexical_sae.runs.calibrating import calibrate, fitted_temperature
+from lexical_sae.runs.calibrating import calibrate
+from lexical_sae.training.temperature import fitted_temperature
 from tests.evaluation.corpora import relu_head
 from tests.evaluation.planted_circuits import fed
 from tests.literal import TEXTS, literal_model

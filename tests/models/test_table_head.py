@@ -144,3 +144,13 @@ def test_the_effect_of_taking_words_away_is_that_of_deciding_without_them():
         effect = state.logits[row] - model.read(kept).logits[row]
         torch.testing.assert_close(removal.effects.per_class[entry], effect, atol=1e-5, rtol=1e-5)
     assert not removal.region_changed.any()
+
+
+def test_rows_count_by_the_logit_or_in_a_weak_table_by_its_largest_row():
+    head = TableHead.Config(least_row=0.1).build(3, 2)
+    strong = torch.tensor([[4.0, -4.0], [0.11, -0.11], [0.09, -0.09]])
+    assert (head.emptied(strong, strong) != 0).any(-1).tolist() == [True, True, False]
+    weak = strong / 10
+    assert (head.emptied(weak, weak) != 0).any(-1).tolist() == [True, False, False]
+    weaker = strong / torch.tensor([[40.0], [10.0], [1.0]])
+    assert (head.emptied(weaker, weaker) != 0).any(-1).tolist() == [True, True, True]

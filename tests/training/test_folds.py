@@ -52,7 +52,7 @@ def test_every_text_that_another_contains_has_one_that_is_in_no_other(texts):
 
 @given(TEXTS, st.integers(0, 5))
 def test_texts_that_contain_one_another_share_a_fold_and_none_is_empty_if_there_are_enough(texts, seed):
-    folds = random_folds(framed(texts), seed)
+    folds = random_folds(framed(texts), seed, np.zeros(len(texts), dtype=int))
     groups = containing_texts(framed(texts))
     assert all(folds[row] == folds[whole] for row, whole in enumerate(groups))
     assert len(folds.unique()) == min(FOLDS, len(set(groups))) or len(set(groups)) > FOLDS
@@ -62,10 +62,17 @@ def test_texts_that_contain_one_another_share_a_fold_and_none_is_empty_if_there_
 
 def test_folds_of_many_texts_are_about_equal_and_follow_from_the_seed():
     texts = framed([[i] for i in range(6, 1006)])
-    folds = random_folds(texts, seed=1)
-    assert torch.equal(folds, random_folds(texts, seed=1))
-    assert not torch.equal(folds, random_folds(texts, seed=2))
+    folds = random_folds(texts, 1, np.zeros(1000, dtype=int))
+    assert torch.equal(folds, random_folds(texts, 1, np.zeros(1000, dtype=int)))
+    assert not torch.equal(folds, random_folds(texts, 2, np.zeros(1000, dtype=int)))
     assert folds.bincount().min() > 150
+
+
+def test_labels_are_dealt_out_in_proportion():
+    texts = framed([[i] for i in range(6, 46)])
+    labels = np.arange(40) % 2
+    folds = random_folds(texts, 1, labels).numpy()
+    assert [np.bincount(labels[folds == k]).tolist() for k in range(FOLDS)] == [[4, 4]] * FOLDS
 
 
 def test_texts_that_cannot_be_parted_are_refused():

@@ -97,7 +97,7 @@ def test_recipe_follows_its_golden_curve(name):
     golden = json.loads(GOLDEN.read_text())[name]
     found = curve(name)
     # The last batch of each of the five folds is smaller, and the table alone is validated too.
-    assert len(found) == len(golden) == (12 + 3 if name in ASKING else 18 + 4)
+    assert len(found) == len(golden) == (12 + 3 if name in ASKING else 15 + 4)
     # A fitted table is as exact as its optimiser is asked to be, and how it gets there differs by machine.
     rel = 1e-9 if name in ASKING else 1e-6
     for ours, theirs in zip(found, golden, strict=True):

@@ -1,5 +1,6 @@
 import copy
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,6 +16,9 @@ from lexical_sae.training import word_table
 from lexical_sae.training.certain_rows import certain_rows
 from lexical_sae.training.folds import FOLDS, FoldedDocuments
 from lexical_sae.training.loop import Trainer
+from lexical_sae.training.table_choice import EVEN as EVEN_CHOICES
+from lexical_sae.training.table_choice import FEW_TEXTS, Choice, Penalties, candidates, chosen_penalties, judged_folds
+from lexical_sae.training.table_choice import LENIENT as LENIENT_CHOICES
 from lexical_sae.training.tasks import Documents
 from lexical_sae.training.word_table import TableFitter, WordVectors, default_activations, fit_word_table, word_vectors
 from tests import tiny
@@ -22,7 +26,7 @@ from tests.literal import SPLIT, batch_of, literal_model, opened
 from tests.tiny import BAD, GOOD
 
 TEXTS, LABELS = (GOOD + BAD) * 4, ([0] * 4 + [2] * 4) * 4
-PENALTIES = (1e-2, 3e-2)
+LENIENT, EVEN = Penalties(1e-2, 3e-2), Penalties(0.3, 0.9, is_even=True)
 
 
 def documents(model, texts=TEXTS, labels=LABELS):
@@ -49,14 +53,16 @@ def problem(texts=30, words=12, width=4, classes=3, seed=0):
     return TableFitter(csr_matrix(counts), labels, classes, known), torch.from_numpy(counts), labels, vectors
 
 
-def penalised(own, P, bias, counts, labels, vectors, rarity):
+def penalised(own, P, bias, counts, labels, vectors, rarity, penalties):
     """The loss as the page says it: rows are own weights, scaled by rarity, plus a projection of the vectors."""
     rows = own * rarity[:, None] + vectors @ P
     loss = torch.nn.functional.cross_entropy(counts @ rows + bias, labels)
-    return loss + PENALTIES[0] * own.square().sum() + PENALTIES[1] * P.square().sum()
+    spread = (counts @ vectors).std(0, correction=0)[:, None] if penalties.is_even else 1.0
+    held = penalties.own * own.square().sum() + penalties.shared * (spread * P).square().sum()
+    return loss + held / (len(counts) if penalties.is_even else 1)
 
 
-def slow_fit(counts, labels, vectors, rarity, classes=3):
+def slow_fit(counts, labels, vectors, rarity, penalties=LENIENT, classes=3):
     """By Newton-like steps of torch's own optimiser, on all words at once."""
     met = (counts > 0).any(0)
     shapes = ((counts.shape[1], classes), (vectors.shape[1], classes), (classes,))
@@ -66,7 +72,7 @@ def slow_fit(counts, labels, vectors, rarity, classes=3):
 
     def closure():
         optimizer.zero_grad()
-        loss = penalised(own * met[:, None], P, bias, counts, labels, vectors, rarity)
+        loss = penalised(own * met[:, None], P, bias, counts, labels, vectors, rarity, penalties)
         loss.backward()
         return loss
 
@@ -82,10 +88,11 @@ def rarity_of(fitter, words=12):
     return rarity
 
 
-def test_the_fit_is_the_one_of_a_slow_reference():
+@pytest.mark.parametrize("penalties", [LENIENT, EVEN])
+def test_the_fit_is_the_one_of_a_slow_reference(penalties):
     fitter, counts, labels, vectors = problem()
-    rows, bias = slow_fit(counts, labels, vectors, rarity_of(fitter))
-    table = fitter.fit(PENALTIES)
+    rows, bias = slow_fit(counts, labels, vectors, rarity_of(fitter), penalties)
+    table = fitter.fit(penalties)
     torch.testing.assert_close(table.rows, rows, atol=1e-3, rtol=0)
     torch.testing.assert_close(table.bias, bias, atol=1e-3, rtol=0)
     assert rows.abs().max() > 0.3
@@ -96,26 +103,19 @@ def test_some_texts_give_the_table_of_those_texts_alone():
     chosen = torch.arange(30) % 3 != 0
     # Which words are met and how rare they are is a matter of all texts.
     rows, bias = slow_fit(counts[chosen], labels[chosen], vectors, rarity_of(fitter))
-    table = fitter.fit(PENALTIES, chosen)
+    table = fitter.fit(LENIENT, chosen)
     torch.testing.assert_close(table.rows, rows, atol=1e-3, rtol=0)
     torch.testing.assert_close(table.bias, bias, atol=1e-3, rtol=0)
     other = labels.clone()
     other[~chosen] = (labels[~chosen] + 1) % 3
     changed = TableFitter(csr_matrix(counts.numpy()), other, 3, WordVectors(vectors, vectors[:3], counts.sum(0).long()))
-    assert torch.equal(changed.fit(PENALTIES, chosen).rows, table.rows)
-    assert not torch.equal(changed.fit(PENALTIES).rows, fitter.fit(PENALTIES).rows)
-
-
-def test_the_loss_of_a_table_is_its_mean_cross_entropy_on_the_chosen_texts():
-    fitter, counts, labels, _ = problem()
-    table, chosen = fitter.fit(PENALTIES), torch.arange(30) < 7
-    expected = torch.nn.functional.cross_entropy(counts[:7] @ table.rows + table.bias, labels[:7])
-    assert fitter.loss(table, chosen) == pytest.approx(expected.item())
+    assert torch.equal(changed.fit(LENIENT, chosen).rows, table.rows)
+    assert not torch.equal(changed.fit(LENIENT).rows, fitter.fit(LENIENT).rows)
 
 
 def test_rare_words_have_weights_that_cost_less_and_words_never_met_only_what_their_vector_says():
     fitter, _, _, vectors = problem()
-    table = fitter.fit(PENALTIES)
+    table = fitter.fit(LENIENT)
     expected = vectors[-2:] @ table.projection
     torch.testing.assert_close(table.rows[-2:], expected - expected.mean(-1, keepdim=True))
     frequency = (fitter.activations[:, fitter.met] > 0).sum(0).A1
@@ -173,7 +173,7 @@ def test_rare_words_are_shrunk_towards_what_their_embedding_says():
     embeddings[1] = embeddings[0]
     counts = torch.full((40,), 50)
     counts[0], counts[1] = 1, 10_000
-    found = word_table._shrunk(means * counts[:, None], counts, embeddings)
+    found = word_table._shrunk(means * counts[:, None], counts, embeddings, torch.zeros(4, 2, dtype=torch.float64))
     predicted = embeddings[:2] @ found.from_embedding[:-1] + found.from_embedding[-1]
     far, near = (found.vectors[:2] - predicted).norm(dim=-1)[[1, 0]]
     # Once against SHRINK = 3 times, and ten thousand times.
@@ -218,17 +218,47 @@ def test_the_row_of_an_unseen_word_follows_from_its_spelling():
     torch.testing.assert_close(vector @ solved.solution, row.double(), atol=1e-4, rtol=1e-4)
 
 
-def test_the_table_of_a_fold_is_fitted_without_it():
+def test_the_table_of_a_fold_is_fitted_without_it(monkeypatch):
+    # Penalties and temperature, three numbers, are those of all texts.
+    monkeypatch.setattr(word_table, "chosen_penalties", lambda *_: Choice(LENIENT, 0.5, 1.0, 32))
     model, folded = fitted()
-    other_labels = list(LABELS)
-    for row in (folded.folds == 2).nonzero().flatten().tolist():
-        other_labels[row] = 1
-    other, again = fitted(labels=other_labels)
-    assert torch.equal(again.folds, folded.folds)
+    other = literal_model()
+    other.add_heads(folded.heads, like="classify")
+    changed = replace(folded, labels=torch.where(folded.folds == 2, 1, folded.labels))
+    fit_word_table(other, changed, changed.folds, changed.heads)
     for k, name in enumerate(folded.heads):
         is_same = torch.equal(model.head(name).word_vectors, other.head(name).word_vectors)
         assert is_same == (k == 2), name
     assert len(folded.heads) == FOLDS
+
+
+# How strongly it is held back
+
+
+def test_strong_penalties_are_offered_to_few_texts_where_the_table_stays_alone():
+    assert candidates(FEW_TEXTS - 1, with_context=False) == EVEN_CHOICES + LENIENT_CHOICES
+    assert candidates(FEW_TEXTS, with_context=False) == LENIENT_CHOICES
+    assert candidates(10, with_context=True) == LENIENT_CHOICES
+
+
+def test_all_folds_of_few_texts_are_judged_and_one_of_many():
+    assert [len(rows) for rows in judged_folds(torch.arange(40) % FOLDS)] == [8] * FOLDS
+    assert [len(rows) for rows in judged_folds(torch.arange(6000) % FOLDS)] == [1200]
+    # Of two texts only two folds have one.
+    assert torch.cat(judged_folds(torch.tensor([3, 1]))).tolist() == [1, 0]
+
+
+def test_the_choice_orders_left_out_labels_best_however_unsure_it_is():
+    labels, folds = torch.arange(100) % 2, torch.arange(100) % FOLDS
+    truth = torch.nn.functional.one_hot(labels, 2).double()
+    noise = torch.from_numpy(np.random.default_rng(0).normal(size=(100, 2)))
+    logits = {EVEN: 0.2 * (truth + 0.1 * noise), LENIENT: 3 * (truth + noise)}
+    told = []
+    found = chosen_penalties(
+        list(logits), lambda penalties, rows: logits[penalties][rows], labels, folds, None, lambda: told.append(1)
+    )
+    assert found.penalties == EVEN
+    assert (found.accuracy, found.texts, len(told)) == (1.0, 100, 10)
 
 
 # The whole recipe
@@ -271,7 +301,9 @@ def test_without_context_training_is_the_fit_of_the_table_and_takes_no_step():
     encoder = copy.deepcopy(run.model.backbone.encoder.state_dict())
     best = run.run()
     assert (run.step, best.epoch) == (0, 0)
-    table, _ = fitted(model=literal_model(shifting=False), seed=3)
+    table = literal_model(shifting=False, context=None)
+    folded = FoldedDocuments.of(documents(table), 3)
+    fit_word_table(table, folded, folded.folds, ())
     for name, part in table.head().state_dict().items():
         assert torch.equal(run.model.head().state_dict()[name], part), name
     assert list(run.model.heads) == ["classify", "tag"]
@@ -336,7 +368,8 @@ def test_context_learns_what_no_table_can_say():
     # What validation says of the gain, from the same decisions one text at a time.
     gains = (whole - table).double()
     assert best.gain == pytest.approx(gains.mean().item())
-    assert best.gain_error == pytest.approx(gains.std(correction=0).item() / 100**0.5)
+    # As if one more text had been won and one lost.
+    assert best.gain_error == pytest.approx(((gains.var(correction=0).item() + 2 / 100) / 100) ** 0.5)
 
 
 def test_where_context_is_not_better_the_table_alone_is_the_model_and_asks_no_encoder():

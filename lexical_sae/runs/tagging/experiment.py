@@ -139,7 +139,7 @@ def setup_and_train_tagger(
     scores = score_tagger(model, dataset.test, on_step=watchers.on_step)
     seconds = folder.seconds if folder else time.monotonic() - started
     on_texts = score(model, texts.test, watchers.on_step) if texts else None
-    return TrainedTagger(model, dataset, scores, *fitted, seed, seconds, on_texts)
+    return TrainedTagger(model, dataset, scores, fitted.best, fitted.tau_ce, fitted.multiplier, seed, seconds, on_texts)
 
 
 def run_dense_tagger(

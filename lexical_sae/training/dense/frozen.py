@@ -6,6 +6,7 @@
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -20,6 +21,7 @@ from lexical_sae.data.encoding import special_tokens_around
 from lexical_sae.models.backbone import Backbone, load_backbone
 from lexical_sae.models.long_texts import Windows, longest
 from lexical_sae.training.dense.classifier import BaselineScores, scores_on
+from lexical_sae.training.folds import FOLDS, stratified_folds
 from lexical_sae.utils.device import resolve_device
 from lexical_sae.utils.progress import OnStep, Step, silent
 
@@ -28,7 +30,6 @@ STRENGTHS = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0)
 """What the regression may choose from; the weaker its prior, the larger."""
 USUAL_STRENGTH = 0.01
 """Where there are too few texts to choose."""
-FOLDS = 5
 
 
 def frozen_baseline(
@@ -58,15 +59,41 @@ def frozen_baseline(
     train, test = (
         mean_states(encoder, texts, max_length, most_windows, on_step=on_step).double().numpy() for texts in splits
     )
-    centre, scale = train.mean(0), train.std(0) + 1e-6
-    train, test = (train - centre) / scale, (test - centre) / scale
-    labels = np.asarray(dataset.train.labels)
-    found = cross_validated(train, labels, on_step)
-    # Of equal ones the strongest prior.
-    best = max(found, key=lambda strength: found[strength]) if found else USUAL_STRENGTH
-    model = _regression(best).fit(train, labels)
-    named = {f"C={strength:g}": accuracy for strength, accuracy in found.items()}
-    return scores_on(dataset.test, NAME, model.predict(test), f"C={best:g}", named)
+    fitted = FrozenRegression.fit(train, np.asarray(dataset.train.labels), on_step)
+    named = {f"C={strength:g}": accuracy for strength, accuracy in fitted.validated.items()}
+    return scores_on(dataset.test, NAME, fitted.predict(test), f"C={fitted.strength:g}", named)
+
+
+@dataclass(frozen=True)
+class FrozenRegression:
+    """A logistic regression on mean states, its prior chosen by cross-validation."""
+
+    model: LogisticRegression
+    centre: Float[ndarray, " E"]
+    scale: Float[ndarray, " E"]
+    strength: float
+    validated: dict[float, float]
+    """Cross-validated accuracy of every strength; empty where texts were too few to choose."""
+
+    @classmethod
+    def fit(
+        cls, states: Float[ndarray, "T E"], labels: Int[ndarray, " T"], on_step: OnStep = silent
+    ) -> "FrozenRegression":
+        """The regression on these texts."""
+        centre, scale = states.mean(0), states.std(0) + 1e-6
+        states = (states - centre) / scale
+        found = cross_validated(states, labels, on_step)
+        # Of equal ones the strongest prior.
+        best = max(found, key=lambda strength: found[strength]) if found else USUAL_STRENGTH
+        return cls(_regression(best).fit(states, labels), centre, scale, best, found)
+
+    def predict(self, states: Float[ndarray, "T E"]) -> Int[ndarray, " T"]:
+        """The class of each text."""
+        return np.asarray(self.model.predict((states - self.centre) / self.scale))
+
+    def probabilities(self, states: Float[ndarray, "T E"]) -> Float[ndarray, "T C"]:
+        """The probability of each class."""
+        return self.model.predict_proba((states - self.centre) / self.scale)
 
 
 @torch.no_grad()
@@ -100,7 +127,7 @@ def cross_validated(
     states: Float[ndarray, "T E"], labels: Int[ndarray, " T"], on_step: OnStep = silent
 ) -> dict[float, float]:
     """Accuracy of every strength over stratified folds; empty where a fold would leave fewer than two classes."""
-    folds = stratified_folds(labels)
+    folds = stratified_folds(labels, np.random.default_rng(0))
     parts = [(folds != k, folds == k) for k in range(FOLDS) if (folds == k).any()]
     if any(len(np.unique(labels[kept])) < 2 for kept, _ in parts):
         return {}
@@ -110,22 +137,6 @@ def cross_validated(
             right[strength] += int(np.sum(model.predict(states[left_out]) == labels[left_out]))
         on_step(Step("frozen encoder, fitting", done + 1, len(parts)))
     return {strength: count / len(labels) for strength, count in right.items()}
-
-
-def stratified_folds(labels: Int[ndarray, " T"]) -> Int[ndarray, " T"]:
-    """The fold of each text, the same every time: the texts of each class are dealt out in a random order.
-
-    Example: 10 texts of each of two classes -> 2 of each in every fold
-    """
-    draw = np.random.default_rng(0)
-    folds = np.empty(len(labels), dtype=np.int64)
-    dealt = 0
-    for label in np.unique(labels):
-        rows = draw.permutation(np.flatnonzero(labels == label))
-        # Going on where the class before ended keeps folds of equal size when classes are small.
-        folds[rows] = (dealt + np.arange(len(rows))) % FOLDS
-        dealt += len(rows)
-    return folds
 
 
 def _path(states: ndarray, labels: ndarray) -> Iterator[tuple[float, LogisticRegression]]:

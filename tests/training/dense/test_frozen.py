@@ -9,7 +9,8 @@ from lexical_sae.data import TextDataset, TextSplit
 from lexical_sae.models.backbone import load_backbone
 from lexical_sae.runs.baselines import cheap_baselines
 from lexical_sae.training.dense import frozen as room
-from lexical_sae.training.dense.frozen import STRENGTHS, cross_validated, frozen_baseline, mean_states, stratified_folds
+from lexical_sae.training.dense.frozen import STRENGTHS, cross_validated, frozen_baseline, mean_states
+from lexical_sae.training.folds import stratified_folds
 from tests import tiny
 
 
@@ -71,8 +72,8 @@ def test_cross_validation_prefers_a_strong_prior_where_columns_are_noise():
 
 def test_folds_are_stratified_and_the_same_every_time():
     labels = np.array([0] * 50 + [1] * 10 + [2] * 3)
-    folds = stratified_folds(labels)
-    np.testing.assert_array_equal(folds, stratified_folds(labels))
+    folds = stratified_folds(labels, np.random.default_rng(0))
+    np.testing.assert_array_equal(folds, stratified_folds(labels, np.random.default_rng(0)))
     assert [np.bincount(folds[labels == label]).max() for label in range(3)] == [10, 2, 1]
     sizes = np.bincount(folds)
     assert sizes.max() - sizes.min() <= 1
