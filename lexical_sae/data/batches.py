@@ -18,6 +18,9 @@ from lexical_sae.data.encoding import EncodedText, encode
 from lexical_sae.utils.errors import DataError
 from lexical_sae.utils.progress import OnStep, Step, silent
 
+LONG_TEXT = 1024
+"""Tokens per text, on the mean, that a batch holds at most."""
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -84,10 +87,20 @@ def tokenize(tokenizer: PreTrainedTokenizerBase, texts: Sequence[Any], max_lengt
 
 
 def length_buckets(texts: TokenizedTexts, batch_size: int) -> Iterator[list[int]]:
-    """Rows in batches of similar length, longest first: a batch that does not fit in memory fails at once."""
+    """Rows in batches of similar length, longest first: a batch that does not fit in memory fails at once.
+
+    Texts of more than `LONG_TEXT` tokens come in smaller batches, of as many tokens as so many texts of that length.
+    """
     order = sorted(range(len(texts)), key=lambda row: (-len(texts.ids[row]), row))
-    for start in range(0, len(order), batch_size):
-        yield order[start : start + batch_size]
+    while order:
+        count = rows_at_once(len(texts.ids[order[0]]), batch_size)
+        yield order[:count]
+        order = order[count:]
+
+
+def rows_at_once(longest: int, batch_size: int) -> int:
+    """How many texts make a batch of which the longest has so many tokens."""
+    return batch_size if longest <= LONG_TEXT else max(1, batch_size * LONG_TEXT // longest)
 
 
 def batches(

@@ -85,6 +85,12 @@ def encode(
     return [EncodedText(encoding, max_length, tokenizer.truncation_side) for encoding in whole]
 
 
+def special_tokens_around(tokenizer: PreTrainedTokenizerBase) -> tuple[int, int]:
+    """How many special tokens the tokenizer puts before a text, and how many after it."""
+    (encoded,) = encode(tokenizer, ["a"])
+    return _leading(encoded.is_special), _leading(reversed(encoded.is_special))
+
+
 def _leading(flags: Iterable[int]) -> int:
     return sum(takewhile(bool, flags))
 

@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from lexical_sae.data.batches import tokenize
+from lexical_sae.data.batches import rows_at_once, tokenize
 from lexical_sae.evaluation.names.lexical import contributions_per_class
 from lexical_sae.inference.labels import label_index, labels_of
 from lexical_sae.inference.reading import read_with_states
@@ -24,6 +24,8 @@ from lexical_sae.outputs import CLASSES, Classes, OutputKind
 from lexical_sae.utils.errors import DataError
 from lexical_sae.utils.progress import OnStep, Step, silent
 
+CHARACTERS_PER_TOKEN = 4
+"""Roughly: texts are put together before they are tokenised."""
 BATCHES_SORTED_TOGETHER = 32
 """Texts are sorted by length within that many batches, to pad little."""
 
@@ -146,8 +148,9 @@ def read_corpus(
             if not isinstance(text, str):
                 raise DataError(f"text {row} is {type(text).__name__} {text!r:.60}, not a string")
         pool.sort(key=lambda item: (-len(item[1]), item[0]))
-        for start in range(0, len(pool), batch_size):
-            chosen = pool[start : start + batch_size]
+        while pool:
+            count = rows_at_once(len(pool[0][1]) // CHARACTERS_PER_TOKEN, batch_size)
+            chosen, pool = pool[:count], pool[count:]
             yield _read(model, chosen, given)
             done += len(chosen)
             on_step(Step("reading texts", done, max(done, total or 0)))

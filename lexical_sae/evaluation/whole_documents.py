@@ -5,7 +5,8 @@ does with positions, carried on to windows, and contributions to the one decisio
 depend on what stands in the same window, so it is not what a longer encoder would say.
 
 A literal word has the default activation of the whole document, times the mean over its windows of what context makes
-of it: without context the document is read as if the encoder had no limit.
+of it: without context the document is read as if the encoder had no limit. A model that reads long texts whole by
+itself (`model.long_texts`) is asked for its own decision.
 """
 
 from collections.abc import Sequence

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from lexical_sae.explanation import SpanContribution
@@ -57,7 +57,7 @@ def _only_span(spans: Sequence[SpanScore], whole_text: SpanScore) -> tuple[int |
     return spans[0].start, spans[0].end
 
 
-def _occurrences(model: LexicalSAE, read: ReadTexts) -> list[Float[Tensor, "L K"]] | None:
+def _occurrences(model: LexicalSAE, read: ReadTexts) -> list[Bool[Tensor, "L K"]] | None:
     """Which positions each literal word stands at; None where every word stands at one.
 
     The occurrences of a word at its default give the same each. A shifted word stands where it shifts most.
@@ -70,7 +70,8 @@ def _occurrences(model: LexicalSAE, read: ReadTexts) -> list[Float[Tensor, "L K"
         here = code.text(row)
         stands = own[row, : len(ids), None] == code.ids[here]
         wins = torch.arange(len(ids), device=own.device)[:, None] == code.positions[here]
-        parts.append(((stands & at_default[here]) | wins).double())
+        # A bit for each until a text is scored: long texts have many words at many positions.
+        parts.append((stands & at_default[here]) | wins)
     is_repeated = any(bool((part.sum(0) > 1).any()) for part in parts)
     return parts if is_repeated else None
 

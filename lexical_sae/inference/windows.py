@@ -1,7 +1,7 @@
-"""Texts longer than the model reads, in overlapping windows.
+"""Long texts in overlapping windows, each a text of its own with a decision of its own.
 
-Each window is a text of its own with a decision of its own. Words are weighed within their window, so contributions
-of different windows do not add up to one decision, and none is made here.
+Words are weighed within their window, so contributions of different windows do not add up to one decision, and none is
+made here. A model with `model.long_texts: whole` makes one by itself: `explain`.
 """
 
 from bisect import bisect_right
@@ -54,7 +54,7 @@ def explain_windows(model: LexicalSAE, text: Any, *, overlap: float = 0.25, **qu
     if not 0 <= overlap < 1:
         raise SettingsError(f"overlap is {overlap}; it is a share of a window, at least 0 and below 1")
     clean = repair_text(text)
-    spans = list(cut_windows(model.tokenizer, clean, model.max_length, overlap))
+    spans = list(cut_windows(model.tokenizer, clean, model.window, overlap))
     explanations = explain(model, [clean[start:end] for start, end in spans], **question)
     return tuple(Window(*span, made) for span, made in zip(spans, explanations, strict=True))
 

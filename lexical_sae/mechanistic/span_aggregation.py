@@ -17,7 +17,7 @@ from itertools import chain
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
@@ -147,7 +147,7 @@ MERGES: dict[str, Callable[[Sequence[float]], float]] = {"sum": math.fsum, "max_
 """How the scores of a word's subwords become one."""
 
 
-def _shares(parts: Float[Tensor, "L K"], length: int) -> Float[Tensor, "L1 K"]:
+def _shares(parts: Shaped[Tensor, "L K"], length: int) -> Float[Tensor, "L1 K"]:
     """Parts scaled to sum to one for each entry; a last row takes the entries that have no part at all."""
     if len(parts) != length:
         raise DataError(f"parts has {len(parts)} positions but the text has {length} tokens; leave out the padding")
@@ -168,7 +168,7 @@ class _Share(NamedTuple):
     size: float
 
 
-def _by_parts(layout: TextLayout, parts: Float[Tensor, "L K"]) -> list[_Share]:
+def _by_parts(layout: TextLayout, parts: Shaped[Tensor, "L K"]) -> list[_Share]:
     """Where entries that several tokens gave belong."""
     shares = _shares(parts, len(layout))
     index = torch.tensor([*_row_of_token(layout), len(layout.word_spans)])

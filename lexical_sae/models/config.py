@@ -1,6 +1,6 @@
 """`ModelConfig`: the union of the parts' settings, as recipes write it and `save_pretrained` keeps it."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
@@ -42,7 +42,13 @@ class ModelConfig(PartConfig):
     lexical_head: str | None = None
     """Folder of a head made by `lexical-sae fit-lexical-head`; null uses the checkpoint's own (or the bundled one)."""
     max_length: int = Field(default=256, ge=3)
-    """Longest text in tokens, special tokens included; longer texts are cut, with a warning."""
+    """Most tokens that the encoder reads at once, special tokens included; `long_texts` says what becomes of longer
+    texts."""
+    long_texts: Literal["cut", "whole"] = "cut"
+    """`whole`: a text of more than `max_length` tokens is read in windows that overlap, and its words are those of all
+    of it; for literal words. `cut`: its end is not read, with a warning."""
+    most_windows: int = Field(default=32, ge=1)
+    """Windows of a text that is read whole, at most; of a text that needs more the end is not read, with a warning."""
     expander: VirtualExpander.Config | None = None
     """Sense slots for chosen words; the `vpe` section of an experiment writes this."""
     neighbourhood: Neighbourhood.Config | None = None
@@ -70,6 +76,11 @@ class ModelConfig(PartConfig):
     """Whether all tasks use one head: `classify` and `tag` then have the same labels and share every parameter. false
     gives each task a head of its own."""
 
+    @property
+    def windows_read(self) -> int:
+        """Of a long text, how many windows are read at most."""
+        return self.most_windows if self.long_texts == "whole" else 1
+
     @model_validator(mode="after")
     def _literal_words_go_together(self) -> "ModelConfig":
         kinds = (self.gate.kind, self.pool.kind, self.head.kind)
@@ -82,4 +93,6 @@ class ModelConfig(PartConfig):
             raise SettingsError(
                 "model.context, gate: presence, pool: sum and head: table are for model.literal; set it"
             )
+        if self.literal is None and self.long_texts == "whole":
+            raise SettingsError("model.long_texts: whole is for model.literal; set long_texts: cut")
         return self

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedTokenizerBase
 
 from lexical_sae.data.batches import tokenize
+from lexical_sae.data.encoding import special_tokens_around
 from lexical_sae.data.vocabulary import DimensionTable, Vocabulary
 from lexical_sae.models.backbone import Backbone, load_backbone
 from lexical_sae.models.calibration import Calibration
@@ -29,6 +30,7 @@ from lexical_sae.models.layers.literal_words import multi_piece_words
 from lexical_sae.models.layers.pooling import TopK
 from lexical_sae.models.layers.screening import Candidates, Screen
 from lexical_sae.models.literal_reading import read_words, sparse_code
+from lexical_sae.models.long_texts import Windows, longest
 from lexical_sae.models.projection import Projection
 from lexical_sae.models.sparse_code import SparseCode
 from lexical_sae.models.table_head import TableHead
@@ -196,9 +198,14 @@ class LexicalSAE(nn.Module):
         return self.backbone.tokenizer
 
     @property
+    def window(self) -> int:
+        """Most tokens that the encoder reads at once: the config's wish within the backbone's limit."""
+        return window_of(self.config, self.backbone)
+
+    @property
     def max_length(self) -> int:
-        """Longest text in tokens: the config's wish within the backbone's limit."""
-        return min(self.config.max_length, self.backbone.max_tokens)
+        """Longest text in tokens: one window, or of a model that reads long texts whole as many as it may take."""
+        return longest_text(self.config, self.backbone)
 
     def own_words(self, input_ids: TokenIds) -> TokenIds:
         """The dimension of the word that stands at each position: its token, or at the first of several the word's.
@@ -247,10 +254,38 @@ class LexicalSAE(nn.Module):
             yield self.shape_vectors
 
     def encoder_states(
-        self, input_ids: TokenIds, attention_mask: TokenMask, shapes: Bool[Tensor, "B L S"] | None = None
+        self,
+        input_ids: TokenIds,
+        attention_mask: TokenMask,
+        shapes: Bool[Tensor, "B L S"] | None = None,
+        windows: Windows | None = None,
     ) -> EncoderStates:
-        """The encoder's last hidden states; with orthographic features as input if the model is set so."""
+        """The encoder's last hidden states; with orthographic features as input if the model is set so.
+
+        Texts that are longer than a window are read in windows, by default in all of theirs.
+        """
+        windows = windows or self.windows(input_ids, attention_mask)
+        if windows is not None:
+            return windows.states(self.backbone.encoder_states, input_ids)
         return self.backbone.encoder_states(input_ids, attention_mask.bool(), self._told(shapes))
+
+    def windows(self, input_ids: TokenIds, attention_mask: TokenMask) -> Windows | None:
+        """The windows of a batch with a text that is longer than one; None for other batches."""
+        if input_ids.shape[1] <= self.window or self.literal is None or self.config.long_texts == "cut":
+            return None
+        around = special_tokens_around(self.tokenizer)
+        return Windows.of(attention_mask.bool(), self.window, around, self.literal.begins(input_ids))
+
+    def read_at_once(self, texts: Iterable[Sequence[int]]) -> Iterator[list[int]]:
+        """The tokens of tokenised texts as the encoder reads them: those of each text, or of each of its windows."""
+        for ids in texts:
+            at_once = torch.tensor([ids], device=self.gate.closed.device)
+            windows = self.windows(at_once, torch.ones_like(at_once, dtype=torch.bool))
+            if windows is None:
+                yield list(ids)
+            else:
+                parts = zip(windows.columns, windows.mask, strict=True)
+                yield from (at_once[0, at[mask]].tolist() for at, mask in parts)
 
     def _told(self, shapes: Bool[Tensor, "B L S"] | None) -> Float[Tensor, "B L I"] | None:
         """What shapes add to the vectors that the encoder reads; nothing if it does not get them."""
@@ -317,10 +352,16 @@ class LexicalSAE(nn.Module):
         return EncodedSequence(nothing.index_put(at, read.activations), self.gate(logits), logits)
 
     def _literal_document(
-        self, input_ids: TokenIds, mask: Bool[Tensor, "B L"], states: EncoderStates | None, *, live_only: bool
+        self,
+        input_ids: TokenIds,
+        mask: Bool[Tensor, "B L"],
+        states: EncoderStates | None,
+        is_read: Bool[Tensor, "B L"] | None,
+        *,
+        live_only: bool,
     ) -> EncodedDocument:
         """The activation of every word; the gate reports which of them context shifted, and how nearly."""
-        read = read_words(self, input_ids, mask, states)
+        read = read_words(self, input_ids, mask, states, is_read=is_read)
         live, columns = read.words.unique(return_inverse=True)
         words, columns = (live, columns) if live_only else (None, read.words)
         shape = (len(input_ids), len(live) if live_only else len(self.dimensions))
@@ -425,8 +466,9 @@ class LexicalSAE(nn.Module):
         states: EncoderStates | None = None,
         *,
         live_only: bool = False,
+        is_read: Bool[Tensor, "B L"] | None = None,
     ) -> EncodedDocument:
-        """Strength of every word in the document; `states` as in `encode`.
+        """Strength of every word in the document; `states` as in `encode`, `is_read` as in `read_words`.
 
         Gate and saturation are non-decreasing, so pooling logits first gives the same activations as pooling
         activations, and neither gate nor penalties ever see [B, L, V].
@@ -436,7 +478,7 @@ class LexicalSAE(nn.Module):
         the cost. Gates under which every word learns have all columns all the same.
         """
         if self.literal is not None:
-            return self._literal_document(input_ids, attention_mask.bool(), states, live_only=live_only)
+            return self._literal_document(input_ids, attention_mask.bool(), states, is_read, live_only=live_only)
         if not self._pools_logits_first:
             encoded = self.encode(input_ids, attention_mask, states)
             # Every field is non-decreasing in the logit, so its maximum is what the greatest logit gives.
@@ -521,7 +563,7 @@ class LexicalSAE(nn.Module):
         """Greatest logit of every dimension over the real positions, sense slots included."""
         mask = attention_mask.bool()
         if self.literal is not None:
-            return self._literal_document(input_ids, mask, states, live_only=False).logits
+            return self._literal_document(input_ids, mask, states, None, live_only=False).logits
         return self._all_columns(self.projection.pooled(self._hidden(input_ids, mask, states), input_ids, mask))
 
     @property
@@ -595,6 +637,17 @@ class LexicalSAE(nn.Module):
         return list(dict.fromkeys(self.head(name) for name in (self.heads if names is None else names)))
 
 
+def window_of(config: ModelConfig, backbone: Backbone) -> int:
+    """Most tokens that the encoder of a model with these settings reads at once."""
+    return min(config.max_length, backbone.max_tokens)
+
+
+def longest_text(config: ModelConfig, backbone: Backbone) -> int:
+    """Longest text in tokens that a model with these settings reads."""
+    special = backbone.tokenizer.num_special_tokens_to_add()
+    return longest(window_of(config, backbone), special, config.windows_read)
+
+
 def _build_heads(config: ModelConfig, size: int, labels: Mapping[str, Sequence[str]]) -> dict[str, nn.Module]:
     """A new head per name; with `shared_head`, one head under every name."""
     if not config.shared_head:
@@ -606,7 +659,7 @@ def _with_multi_piece_words(config: ModelConfig, backbone: Backbone, texts: Sequ
     """The settings with every word of these texts that the tokenizer splits; a list that is given stays."""
     if config.literal is None or config.literal.multi_piece_words or not texts:
         return config
-    read = tokenize(backbone.tokenizer, texts, min(config.max_length, backbone.max_tokens))
+    read = tokenize(backbone.tokenizer, texts, longest_text(config, backbone))
     vocabulary = Vocabulary(backbone.tokenizer, backbone.vocab_size)
     words = multi_piece_words(map(vocabulary.split_words, read.ids), vocabulary)
     return config.model_copy(update={"literal": config.literal.model_copy(update={"multi_piece_words": words})})

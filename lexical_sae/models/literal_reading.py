@@ -47,10 +47,12 @@ def read_words(
     states: Float[Tensor, "B L E"] | None,
     *,
     defaults_only: bool = False,
+    is_read: Bool[Tensor, "B L"] | None = None,
 ) -> WordsRead:
     """The words of a batch with their activations; `states` are the encoder's, if they are there already.
 
-    `defaults_only` leaves context out: no encoder is asked.
+    `defaults_only` leaves context out: no encoder is asked. `is_read` says at which positions `states` are known;
+    words elsewhere keep their default.
     """
     assert model.literal is not None
     words = model.own_words(input_ids).masked_fill(~mask, NO_WORD)
@@ -64,7 +66,13 @@ def read_words(
     if states is None:
         states = model.encoder_states(input_ids, mask)
     at_words = model.literal.word_states(states, input_ids, words != NO_WORD)
-    return WordsRead(rows, positions, found, defaults, model.context(at_words, found))
+    shifts = model.context(at_words, found)
+    if is_read is not None:
+        read_here = is_read[rows, positions]
+        shifts = Shifts(
+            *(kept.where(read_here, default) for kept, default in zip(shifts, _unmoved(defaults), strict=True))
+        )
+    return WordsRead(rows, positions, found, defaults, shifts)
 
 
 def default_activation(tokens: Int[Tensor, " B"], dtype: torch.dtype = torch.float32) -> Float[Tensor, " B"]:

@@ -30,6 +30,9 @@ class TableHead(nn.Module):
         kind: Literal["table"] = "table"
         least_row: float = Field(default=0.06, ge=0)
         """Rows whose largest entry is smaller, in logits, are empty: such words have no weight and are not shown."""
+        least_certainty: float = Field(default=0, ge=0)
+        """Rows without an entry so many standard errors from zero are empty; by the jackknife over five folds. For long
+        texts, in which the chance part of many plain words adds up."""
 
         def build(self, size: int, num_labels: int) -> "TableHead":
             return TableHead(self, size, num_labels)

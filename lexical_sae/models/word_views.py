@@ -49,6 +49,13 @@ def without_context(model: "LexicalSAE") -> "LexicalSAE":
     return view
 
 
+def cut_to_window(model: "LexicalSAE") -> "LexicalSAE":
+    """The model reading no more of a text than its encoder takes at once."""
+    view = copy.copy(model)
+    view.config = model.config.model_copy(update={"long_texts": "cut"})
+    return view
+
+
 def without_last_words(model: "LexicalSAE", count: int) -> "LexicalSAE":
     """The model without the last `count` of its multi-piece words: what it was before `with_words`."""
     if not count:

@@ -18,6 +18,7 @@ from lexical_sae.training.settings import TrainingConfig
 def anchored() -> Recipe:
     """The features of a text are its words, one row each; context may shift a row's values, and only materially."""
     model = ModelConfig(
+        long_texts="whole",
         literal=LiteralWords.Config(),
         context=ContextShift.Config(),
         gate=PresenceGate.Config(),

@@ -125,7 +125,13 @@ def cheap_baselines(
     Both end in a logistic regression.
     """
     frozen = partial(
-        frozen_baseline, dataset, config.model.name, max_length=config.model.max_length, device=device, on_step=on_step
+        frozen_baseline,
+        dataset,
+        config.model.name,
+        max_length=config.model.max_length,
+        most_windows=config.model.windows_read,
+        device=device,
+        on_step=on_step,
     )
     return tuple(
         BaselineRun.of(seed, dataset, measure) for measure in (partial(tfidf_baseline, dataset, on_step), frozen)

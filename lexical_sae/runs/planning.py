@@ -15,11 +15,12 @@ from lexical_sae.data.batches import tokenize
 from lexical_sae.data.polarity import positive_class
 from lexical_sae.data.sampling import stratified_subsample
 from lexical_sae.models.backbone import load_backbone
+from lexical_sae.models.lexical_sae import longest_text, window_of
 from lexical_sae.recipes.recipe import Recipe
 from lexical_sae.runs.folder import PLAN, RunFolder
 from lexical_sae.runs.seeds import Watchers
 from lexical_sae.training.processes import current
-from lexical_sae.training.time_plan import Clock, TimePlan, encoder_cost, fitting_plan, number_of_layers
+from lexical_sae.training.time_plan import Clock, Cost, TimePlan, encoder_cost, fitting_plan, number_of_layers
 from lexical_sae.utils.device import resolve_device
 from lexical_sae.utils.errors import SettingsError
 
@@ -75,8 +76,14 @@ def within_minutes(
 def _planned(minutes: float, settings: Recipe, dataset: TextDataset, seed: int, device: str, clock: Clock) -> TimePlan:
     training, rows = settings.training, len(dataset.train)
     backbone = load_backbone(settings.model.name, reads_logits=False).to(resolve_device(device))
-    texts = tokenize(backbone.tokenizer, dataset.train.texts, min(settings.model.max_length, backbone.max_tokens))
+    texts = tokenize(backbone.tokenizer, dataset.train.texts, window_of(settings.model, backbone))
+    # The rehearsal reads one window of each. A long text is read whole for the table, and in parts in each pass.
+    whole = tokenize(backbone.tokenizer, dataset.train.texts, longest_text(settings.model, backbone))
+    windows = np.array([len(ids) / len(first) for ids, first in zip(whole.ids, texts.ids, strict=True)])
     cost = encoder_cost(backbone, texts, seed, clock)
+    cost = Cost(
+        cost.reading * windows.mean(), cost.learning * windows.clip(max=training.windows_per_text or np.inf).mean()
+    )
     # Sentences made by rule are texts too.
     is_sentiment = dataset.output == "classes" and positive_class(dataset.label_names) is not None
     made = training.negations if is_sentiment else 0.0

@@ -33,6 +33,12 @@ def _few(texts: list[Any], info: Info) -> list[Any]:
         raise ValueError(
             f"there are {len(texts):,} texts, and a request may hold {limits.texts}; send them in several requests"
         )
+    count = sum(len(text) if isinstance(text, str) else sum(map(len, text)) for text in texts)
+    if limits is not None and count > limits.all_characters:
+        raise ValueError(
+            f"the texts have {count:,} characters together, and a request may hold {limits.all_characters:,}; send "
+            "them in several requests"
+        )
     return texts
 
 

@@ -20,6 +20,8 @@ class Limits:
     """In one request."""
     characters: int = 20_000
     """Of one text."""
+    all_characters: int = 200_000
+    """Of all texts of one request: long ones are read whole, and cost accordingly."""
     words: int = 100
     """Suppressed or set in one request, and each at most 200 characters long."""
     waiting: int = 512

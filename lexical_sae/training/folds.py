@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import torch
@@ -59,7 +59,8 @@ class FoldedDocuments(Documents):
 
     def encode(self, model: LexicalSAE, rows: Sequence[int], *, live_only: bool = False) -> Encoded:
         (fold,) = {int(self.folds[row]) for row in rows}
-        of_fold = Documents(self.texts, self.labels, self.heads[fold], self.num_made, self.weights)
+        of_fold = Documents(**{field.name: getattr(self, field.name) for field in fields(Documents)})
+        of_fold = replace(of_fold, head=self.heads[fold])
         return of_fold.encode(model, rows, live_only=live_only)
 
 

@@ -41,21 +41,25 @@ class Independence:
         if not count:
             return tokens.states.new_zeros(())
         some = given[torch.randperm(len(given))[:count].to(given.device)]
-        return self.config.weight * change_of_others(model, *(part[some] for part in tokens))
+        return self.config.weight * change_of_others(model, tokens.take(some))
 
 
-def change_of_others(
-    model: LexicalSAE, input_ids: Int[Tensor, "B L"], mask: Bool[Tensor, "B L"], states: Float[Tensor, "B L E"]
-) -> Scalar:
+def change_of_others(model: LexicalSAE, tokens: ReadTokens) -> Scalar:
     """Mask one word of each text wherever it stands; sum of |change| in the others' contributions, mean over texts."""
     assert model.context is not None
-    before = read_words(model, input_ids, mask, states)
+    input_ids, mask, is_read = tokens.input_ids, tokens.mask, tokens.is_read
+    before = read_words(model, input_ids, mask, tokens.states, is_read=is_read)
     sizes = model.context.size[before.words]
-    masked_word = _top_words(before, before.activations.detach().abs() * sizes, len(input_ids))
+    weights = before.activations.detach().abs() * sizes
+    if is_read is not None:
+        # A word outside of what is read would change nothing.
+        weights = weights * is_read[before.rows, before.positions]
+    masked_word = _top_words(before, weights, len(input_ids))
     mask_token = int(model.tokenizer.mask_token_id)  # pyright: ignore[reportArgumentType]
     hidden = input_ids.masked_fill(_tokens_of(model, input_ids, masked_word), mask_token)
     # The words are those of the text as it is; only the states come from the masked one.
-    after = read_words(model, input_ids, mask, model.encoder_states(hidden, mask))
+    states = model.encoder_states(hidden, mask, windows=tokens.windows)
+    after = read_words(model, input_ids, mask, states, is_read=is_read)
     is_other = before.words != masked_word[before.rows]
     changes = (after.activations - before.activations).abs() * sizes * is_other
     return changes.sum() / len(input_ids)

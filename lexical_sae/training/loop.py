@@ -15,7 +15,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -106,7 +106,7 @@ class Trainer:
                 "validate on"
             )
         if model.literal is not None:
-            train = _in_folds(model, train, seed)
+            train = _in_folds(model, train, seed, settings.windows_per_text)
         _require_equal_labels(model, train)
         self.model, self.train, self.validation = model, train, validation
         self.settings, self.seed, self.callbacks = settings, seed, callbacks or Callbacks()
@@ -157,9 +157,10 @@ class Trainer:
 
     def run(self) -> EpochScores:
         """Train to the end, and leave the model with the best weights, in evaluation mode."""
-        texts = (*self.train.texts.ids, *self.validation.texts.ids)
         # Processes that share the encoder give it texts to read, no states.
         kept = self.settings.frozen_layers if self.processes.count == 1 else 0
+        every = (*self.train.texts.ids, *self.validation.texts.ids) if kept else ()
+        texts = list(self.model.read_at_once(every))
         with self.processes.sharing(self.model.backbone.encoder), kept_lower_states(self.model, kept, texts):
             return self._run()
 
@@ -529,11 +530,12 @@ class Trainer:
         restore_random_state(state["random"])
 
 
-def _in_folds(model: LexicalSAE, train: Task, seed: int) -> "FoldedDocuments":
+def _in_folds(model: LexicalSAE, train: Task, seed: int, most_windows: int | None) -> "FoldedDocuments":
     """The documents in folds, with a head for each in the model until training ends."""
     if not isinstance(train, Documents):
         raise SettingsError("literal words are trained on documents with a label each; tag with recipe: neighbours")
     folded = train if isinstance(train, FoldedDocuments) else FoldedDocuments.of(train, seed)
+    folded = replace(folded, most_windows=most_windows)
     model.add_heads(folded.heads, like=train.head)
     return folded
 

@@ -54,6 +54,9 @@ class TrainingConfig(PartConfig):
     frozen_layers: int = Field(default=0, ge=0)
     """How many of the encoder's layers, the lowest, stay as they were pretrained, with the input embedding. What they
     compute is kept per text and read again in later passes, so that larger encoders train on a CPU."""
+    windows_per_text: int | None = Field(default=1, ge=1)
+    """Of a text that is longer than `model.max_length` and read whole: how many of its windows the encoder reads in a
+    step, drawn anew each time; words elsewhere keep their default. null reads all. Validation always does."""
     gradient_centralization: bool = False
     """Whether gradients of matrices, except the head's, lose their mean before each step."""
     label_smoothing: float = Field(default=0.1, ge=0, lt=1)

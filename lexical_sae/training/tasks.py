@@ -22,6 +22,7 @@ from lexical_sae.models.layers.activation import GateOutput
 from lexical_sae.models.layers.cut_words import NO_WORD
 from lexical_sae.models.layers.shapes import ShapeFeatures
 from lexical_sae.models.lexical_sae import CLASSIFY, TAG, EncodedDocument, LexicalSAE
+from lexical_sae.models.long_texts import Windows
 from lexical_sae.outputs.kind import Targets
 from lexical_sae.utils.errors import DataError
 
@@ -30,11 +31,43 @@ IGNORED = -100
 
 
 class ReadTokens(NamedTuple):
-    """A batch of texts and the encoder's state of every token."""
+    """A batch of texts and the encoder's state of every token that was read."""
 
     input_ids: Int[Tensor, "B L"]
     mask: Bool[Tensor, "B L"]
     states: Float[Tensor, "B L E"]
+    windows: Windows | None = None
+    """Those that were read, of texts that are longer than one."""
+
+    @classmethod
+    def of(
+        cls,
+        model: LexicalSAE,
+        input_ids: Int[Tensor, "B L"],
+        mask: Bool[Tensor, "B L"],
+        most_windows: int | None,
+        generator: torch.Generator | None = None,
+    ) -> "ReadTokens":
+        """The states of a batch; with a number, of at most so many windows of each text, at random."""
+        windows = model.windows(input_ids, mask)
+        if windows is not None and most_windows is not None:
+            windows = windows.sample(most_windows, generator)
+        return cls(input_ids, mask, model.encoder_states(input_ids, mask, windows=windows), windows)
+
+    @property
+    def is_read(self) -> Bool[Tensor, "B L"] | None:
+        """Tokens whose state is known; None where all are."""
+        return None if self.windows is None else self.windows.is_read(self.mask)
+
+    def take(self, some: Int[Tensor, " S"]) -> "ReadTokens":
+        """Some of the texts."""
+        windows = None if self.windows is None else self.windows.of_texts(some)
+        return ReadTokens(self.input_ids[some], self.mask[some], self.states[some], windows)
+
+    def mean_states(self) -> Float[Tensor, "B E"]:
+        """The mean state of each text's tokens, of those that were read."""
+        known = self.mask if self.windows is None else self.windows.is_read(self.mask)
+        return (self.states * known[..., None]).sum(1) / known.sum(1, keepdim=True)
 
 
 @dataclass(frozen=True)
@@ -77,6 +110,7 @@ class Encoded:
             labels=self.labels[some],
             states=self.states[some],
             weights=None if self.weights is None else self.weights[some],
+            tokens=None if self.tokens is None else self.tokens.take(some),
             is_made=None if self.is_made is None else self.is_made[some],
         )
 
@@ -142,13 +176,15 @@ class Documents(OfOneHead):
     """How many of the texts, the last ones, were made by rule: context learns from them, a table of words does not."""
     weights: Float[Tensor, " T"] | None = None
     """How much each text counts in the cross-entropy; None where all count the same."""
+    most_windows: int | None = None
+    """Of a text that is longer than a window, how many the encoder reads in training, at random; None reads all."""
 
     def given(self) -> "Documents":
         """The texts that were not made by rule."""
         count = len(self.texts) - self.num_made
         texts = TokenizedTexts(self.texts.ids[:count], self.texts.tokens_cut[:count], self.texts.pad_id)
         weights = None if self.weights is None else self.weights[:count]
-        return Documents(texts, self.labels[:count], self.head, weights=weights)
+        return Documents(texts, self.labels[:count], self.head, weights=weights, most_windows=self.most_windows)
 
     def content(self) -> Iterator[bytes]:
         yield json.dumps([self.texts.ids, self.labels.tolist()]).encode()
@@ -162,14 +198,12 @@ class Documents(OfOneHead):
         device = next(model.parameters()).device
         batch = self.texts.batch(rows)
         input_ids, mask = batch.input_ids.to(device), batch.attention_mask.to(device)
-        states = model.encoder_states(input_ids, mask)
-        document = model.encode_document(input_ids, mask, states, live_only=live_only)
+        tokens = ReadTokens.of(model, input_ids, mask.bool(), self.most_windows if model.training else None)
+        document = model.encode_document(input_ids, mask, tokens.states, live_only=live_only, is_read=tokens.is_read)
         labels = self.labels[batch.rows].to(device)
-        mean_state = (states * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
-        encoded = _encoded(model, document, model.own_words(input_ids), labels, mean_state, self.head)
+        encoded = _encoded(model, document, model.own_words(input_ids), labels, tokens.mean_states(), self.head)
         weights = None if self.weights is None else self.weights[batch.rows].to(device)
         is_made = (torch.as_tensor(batch.rows) >= len(self.texts) - self.num_made).to(device)
-        tokens = ReadTokens(input_ids, mask.bool(), states)
         return replace(encoded, tokens=tokens, is_made=is_made, weights=weights)
 
 

@@ -9,12 +9,13 @@
    frequency).
 3. Five more tables leave out a fifth of the texts each. Context is learned on those (`FoldedDocuments`), because a
    table explains its own training texts too well to leave context anything to learn.
-4. Rows that are too small to matter are emptied; the context shift learns how large the others are.
+4. Rows that are too small to matter are emptied, and if wanted those that are not surely other than zero
+   (`certain_rows`); the context shift learns how large the others are.
 """
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse
@@ -31,7 +32,9 @@ from lexical_sae.models.literal_reading import read_words
 from lexical_sae.models.table_head import TableHead
 from lexical_sae.outputs import CLASSES, OutputKind
 from lexical_sae.outputs.kind import Targets, mean_of
-from lexical_sae.training.tasks import Documents
+from lexical_sae.training.certain_rows import certain_rows
+from lexical_sae.training.folds import FOLDS
+from lexical_sae.training.tasks import Documents, ReadTokens
 from lexical_sae.utils.progress import OnStep, Step, silent
 
 logger = logging.getLogger(__name__)
@@ -78,7 +81,9 @@ def fit_word_table(
     counted = default_activations(model, documents)
     num_labels, output = len(model.labels[documents.head]), model.output_of(documents.head)
     fitter = TableFitter(counted, documents.labels, num_labels, vectors, documents.weights, output)
-    steps = len(PENALTIES) + len(fold_heads) + 1
+    least = head.config.least_certainty
+    left_out = [folds != k for k in range(FOLDS)] if fold_heads or least else []
+    steps = len(PENALTIES) + len(left_out) + 1
     # The first fold that is not empty: few texts leave some so.
     held_out = folds == folds.min()
     losses: list[float] = []
@@ -89,12 +94,18 @@ def fit_word_table(
     logger.info("table of words: penalties %s, cross-entropy of a left-out fold %.4f", best, min(losses))
     whole = fitter.fit(best)
     on_step(Step("fitting the table of words", len(PENALTIES) + 1, steps))
+    tables: list[Table] = []
+    for chosen in left_out:
+        tables.append(fitter.fit(best, chosen))
+        on_step(Step("fitting the table of words", len(PENALTIES) + 1 + len(tables), steps))
+    if least:
+        is_certain = certain_rows(whole.rows, [table.rows for table in tables], least)
+        whole = replace(whole, rows=whole.rows * is_certain[:, None])
     _write(head, whole, vectors)
-    for k, name in enumerate(fold_heads):
+    for name, table in zip(fold_heads, tables, strict=bool(fold_heads)):
         other = model.head(name)
         assert isinstance(other, TableHead)
-        _write(other, fitter.fit(best, folds != k), vectors)
-        on_step(Step("fitting the table of words", len(PENALTIES) + 2 + k, steps))
+        _write(other, table, vectors)
     size = head.word_vectors.abs().amax(-1)
     model.gate.close(size == 0)
     if model.context is not None:
@@ -118,14 +129,18 @@ def word_vectors(model: LexicalSAE, documents: Documents, on_step: OnStep = sile
     sums = torch.zeros(len(model.dimensions), model.backbone.encoder_width, dtype=torch.float64)
     counts = torch.zeros(len(model.dimensions), dtype=torch.long)
     done = 0
+    # Of long texts some windows: means need not see every occurrence. Drawn in the same way every time: no seed.
+    generator = torch.Generator().manual_seed(0)
     was_training = model.training
     model.eval()
     for rows in length_buckets(documents.texts, 64):
         batch = documents.texts.batch(rows)
         input_ids, mask = batch.input_ids.to(device), batch.attention_mask.to(device)
-        words = model.own_words(input_ids).masked_fill(~mask.bool(), NO_WORD)
+        tokens = ReadTokens.of(model, input_ids, mask.bool(), documents.most_windows, generator)
+        is_read = mask.bool() if tokens.is_read is None else tokens.is_read
+        words = model.own_words(input_ids).masked_fill(~is_read, NO_WORD)
         _, _, found = occurrences(words)
-        states = model.literal.word_states(model.encoder_states(input_ids, mask), input_ids, words != NO_WORD)
+        states = model.literal.word_states(tokens.states, input_ids, words != NO_WORD)
         sums.index_add_(0, found.cpu(), states.double().cpu())
         counts += torch.bincount(found.cpu(), minlength=len(counts))
         done += len(rows)

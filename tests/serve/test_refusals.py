@@ -15,7 +15,7 @@ from tests.serve.waiting import wait_until
 
 JSON = {"content-type": "application/json"}
 TEXT = {"texts": ["a good film"]}
-SMALL = Limits(body_bytes=2000, texts=3, characters=40, words=2, flip_seconds=2.0)
+SMALL = Limits(body_bytes=2000, texts=3, characters=40, all_characters=100, words=2, flip_seconds=2.0)
 
 
 def check_refusal(response, status: int, *said: str) -> None:
@@ -50,6 +50,7 @@ def small(client_with):
         ("/v1/explain", {"texts": [["a"]]}, 422, "texts.0: Input should be a valid string"),
         ("/v1/explain", {"texts": [None]}, 422, "texts.0: Input should be a valid string"),
         ("/v1/explain", {"texts": ["a"] * 4}, 422, "there are 4 texts, and a request may hold 3"),
+        ("/v1/explain", {"texts": ["a" * 40] * 3}, 422, "the texts have 120 characters together"),
         ("/v1/explain", {"texts": ["a" * 41]}, 422, "the text has 41 characters, and this service reads 40"),
         ("/v1/explain", {**TEXT, "tob": 1}, 422, "tob is unknown; did you mean 'top'?"),
         ("/v1/explain", {**TEXT, "top": 0}, 422, "top: Input should be greater than or equal to 1"),

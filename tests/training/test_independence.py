@@ -20,7 +20,7 @@ def swayed_model():
 
 
 def change(model, *texts):
-    return change_of_others(model, *read(model, *texts)).item()
+    return change_of_others(model, read(model, *texts)).item()
 
 
 def read(model, *texts):
@@ -87,7 +87,7 @@ def test_a_model_whose_context_shifts_nothing_has_nothing_to_lose():
 def test_its_gradient_reaches_encoder_and_shifts():
     model = swayed_model()
     torch.manual_seed(0)
-    change_of_others(model, *read(model, *TEXTS)).backward()
+    change_of_others(model, read(model, *TEXTS)).backward()
     assert model.context.layer.weight.grad.abs().max() > 0
     assert max(p.grad.abs().max() for p in model.encoder_parameters() if p.grad is not None) > 0
 
@@ -99,7 +99,7 @@ def test_descending_it_makes_words_independent():
     before = mean_change(model)
     for _ in range(30):
         optimizer.zero_grad()
-        change_of_others(model, *read(model, *TEXTS)).backward()
+        change_of_others(model, read(model, *TEXTS)).backward()
         optimizer.step()
     assert mean_change(model) < 0.5 * before
 
@@ -118,8 +118,8 @@ def noted(monkeypatch):
     """The token ids that are masked in, step by step."""
     seen = []
 
-    def note(_, ids, *__):
-        seen.append(ids)
+    def note(_, tokens):
+        seen.append(tokens.input_ids)
         return torch.tensor(1.0)
 
     monkeypatch.setattr(independence, "change_of_others", note)

@@ -12,6 +12,7 @@ from lexical_sae.models.word_views import without_context
 from lexical_sae.recipes import recipe_by_name
 from lexical_sae.runs.seeds import Watchers, fit
 from lexical_sae.training import word_table
+from lexical_sae.training.certain_rows import certain_rows
 from lexical_sae.training.folds import FOLDS, FoldedDocuments
 from lexical_sae.training.loop import Trainer
 from lexical_sae.training.tasks import Documents
@@ -379,3 +380,40 @@ def test_document_frequencies_count_texts_not_occurrences_and_split_words_whole(
     }
     assert "bad" not in counts
     assert not [word for word in counts if word.startswith("[")]
+
+
+# Rows that could as well be zero
+
+
+def test_a_row_is_certain_if_it_stays_where_it_is_without_a_fold():
+    rows = torch.tensor([[0.5, -0.5], [0.5, -0.5], [0.0, 0.9]])
+    left_out = [
+        rows + torch.tensor([[-0.1, 0.1], [-0.4, 0.4], [0.0, 0.0]]),
+        rows - torch.tensor([[-0.1, 0.1], [-0.4, 0.4], [0.0, 0.0]]),
+    ]
+    # Standard errors of 0.1, 0.4 and 0.
+    assert certain_rows(rows, left_out, 2.0).tolist() == [True, False, True]
+    assert certain_rows(rows, left_out, 1.2).all()
+    assert not certain_rows(rows[:1], [part[:1] for part in left_out], 5.1).any()
+
+
+def test_words_that_say_nothing_have_fewer_rows_and_words_that_decide_keep_theirs():
+    chance = random.Random(0)
+    plain = ["the", "film", "movie", "plot", "acting", "dog", "city", "river", "money", "bank"]
+    opinions = [chance.choice(["good", "great"] if i % 2 else ["bad"]) for i in range(60)]
+    texts = [" ".join([*chance.sample(plain, 6), opinion]) for opinion in opinions]
+    labels = [2 * (i % 2) for i in range(60)]
+    usual, _ = fitted(texts, labels)
+    model = literal_model()
+    model.head().config = model.head().config.model_copy(update={"least_certainty": 2.0})
+    certain, _ = fitted(texts, labels, model=model)
+
+    def with_weight(of):
+        active = ~of.gate.closed & (of.head().word_vectors.abs().amax(-1) > 0)
+        return set(of.dimensions.names(active.nonzero().flatten().tolist()))
+
+    assert {"good", "bad"} <= with_weight(certain)
+    assert len(with_weight(certain) & set(plain)) < len(with_weight(usual) & set(plain))
+    # Rows that are left are those of the table, and the folds' tables are untouched but for closed words.
+    kept = certain.head().word_vectors.abs().amax(-1) > 0
+    assert torch.equal(certain.head().word_vectors[kept], usual.head().word_vectors[kept])

@@ -28,6 +28,7 @@ from lexical_sae.evaluation.explainers.results import ArenaResults, Card, Cost, 
 from lexical_sae.inference.labels import labels_of
 from lexical_sae.mechanistic.attribution import worst_gap
 from lexical_sae.models.lexical_sae import LexicalSAE
+from lexical_sae.models.word_views import cut_to_window
 from lexical_sae.utils.cost import peak_megabytes, timed
 from lexical_sae.utils.errors import DataError, SettingsError
 from lexical_sae.utils.progress import OnStep, Step, silent
@@ -49,10 +50,13 @@ def compare_explainers(
 ) -> ArenaResults:
     """All explainers on texts that nothing was chosen on, and beside the rationales of other texts if some are given.
 
+    Of a long text all of them, and the model, get the first window: gradients and attention are those of one pass.
+
     Example: `compare_explainers(model, load_text_dataset("sst2").test.texts).removal["shapley"].spearman`
     """
     started = time.perf_counter()
     model.eval()
+    model = cut_to_window(model)
     labels = labels_of(model)
     explainers, left_out = line_up(model, settings)
     panel = _Panel(explainers, settings)

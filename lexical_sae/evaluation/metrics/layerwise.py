@@ -94,9 +94,13 @@ def _said_without(
 
 @contextmanager
 def _skipping(encoder: nn.Module, width: int, layers: Collection[int]) -> Iterator[list[nn.Module]]:
-    """While this is open, calls of layers with these numbers pass their input on; gives the calls seen."""
+    """While this is open, calls of layers with these numbers pass their input on; gives those of the last pass."""
     calls: list[nn.Module] = []
     depth = 0
+
+    def begin(*_: Any) -> None:
+        # A text of many windows takes several passes.
+        calls.clear()
 
     def enter(_module: nn.Module, _args: tuple[Any, ...], _kwargs: dict[str, Any]) -> None:
         nonlocal depth
@@ -117,6 +121,7 @@ def _skipping(encoder: nn.Module, width: int, layers: Collection[int]) -> Iterat
     members = {id(m): m for part in encoder.modules() if isinstance(part, nn.ModuleList) for m in part}
     hooks = [m.register_forward_pre_hook(enter, with_kwargs=True) for m in members.values()]
     hooks += [m.register_forward_hook(leave, with_kwargs=True) for m in members.values()]
+    hooks.append(encoder.register_forward_pre_hook(begin))
     try:
         yield calls
     finally:

@@ -109,7 +109,7 @@ def measure_long_context(
     right = [float(one.predicted == label) for one, label in zip(alone, chosen.labels, strict=True)]
     active = [float(len(one.words)) for one in alone]
     means.update(range(len(chosen)), {"right": torch.tensor(right), "active": torch.tensor(active)})
-    return LongContextResult(len(chosen), model.max_length, means.share("right"), means["active"], tuple(points))
+    return LongContextResult(len(chosen), model.window, means.share("right"), means["active"], tuple(points))
 
 
 def _documents(needles: Sequence[str], length: int, place: str, count: CountTokens, seed: int) -> dict[int, str]:

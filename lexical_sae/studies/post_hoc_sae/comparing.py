@@ -111,4 +111,4 @@ def _encoder(model: LexicalSAE) -> Any:
     """The encoder's states of token ids on any device; nothing is dropped out."""
     model.eval()
     device = model.gate.closed.device
-    return lambda ids, mask: model.backbone.encoder_states(ids.to(device), mask.to(device)).cpu()
+    return lambda ids, mask: model.encoder_states(ids.to(device), mask.to(device)).cpu()

@@ -16,7 +16,9 @@ from torch import Tensor
 
 from lexical_sae.data import TextDataset
 from lexical_sae.data.batches import length_buckets, tokenize
+from lexical_sae.data.encoding import special_tokens_around
 from lexical_sae.models.backbone import Backbone, load_backbone
+from lexical_sae.models.long_texts import Windows, longest
 from lexical_sae.training.dense.classifier import BaselineScores, scores_on
 from lexical_sae.utils.device import resolve_device
 from lexical_sae.utils.progress import OnStep, Step, silent
@@ -30,14 +32,21 @@ FOLDS = 5
 
 
 def frozen_baseline(
-    dataset: TextDataset, backbone: str, *, max_length: int, device: str = "auto", on_step: OnStep = silent
+    dataset: TextDataset,
+    backbone: str,
+    *,
+    max_length: int,
+    most_windows: int = 1,
+    device: str = "auto",
+    on_step: OnStep = silent,
 ) -> BaselineScores:
     """Logistic regression on the mean states of an encoder that is not trained.
 
     Args:
         dataset: Its training texts are fitted on, its test texts scored.
         backbone: `bundled:minilm`, a local folder or a hub name.
-        max_length: Longest text in tokens; longer ones are cut.
+        max_length: Tokens that the encoder reads at once.
+        most_windows: How many windows of so many tokens a longer text is read in; what is left of it is cut.
         device: Where the encoder runs.
         on_step: Told of progress.
 
@@ -46,7 +55,9 @@ def frozen_baseline(
     """
     encoder = load_backbone(backbone, reads_logits=False).to(resolve_device(device)).eval()
     splits = (dataset.train.texts, dataset.test.texts)
-    train, test = (mean_states(encoder, texts, max_length, on_step).double().numpy() for texts in splits)
+    train, test = (
+        mean_states(encoder, texts, max_length, most_windows, on_step=on_step).double().numpy() for texts in splits
+    )
     centre, scale = train.mean(0), train.std(0) + 1e-6
     train, test = (train - centre) / scale, (test - centre) / scale
     labels = np.asarray(dataset.train.labels)
@@ -60,17 +71,24 @@ def frozen_baseline(
 
 @torch.no_grad()
 def mean_states(
-    encoder: Backbone, texts: Sequence[str], max_length: int, on_step: OnStep = silent
+    encoder: Backbone,
+    texts: Sequence[str],
+    max_length: int,
+    most_windows: int = 1,
+    *,
+    on_step: OnStep = silent,
 ) -> Float[Tensor, "T E"]:
     """The mean of the encoder's last states over the tokens of each text, special tokens included."""
-    tokenized = tokenize(encoder.tokenizer, texts, min(max_length, encoder.max_tokens))
+    window, around = min(max_length, encoder.max_tokens), special_tokens_around(encoder.tokenizer)
+    tokenized = tokenize(encoder.tokenizer, texts, longest(window, sum(around), most_windows))
     means = torch.empty(len(texts), encoder.encoder_width)
     device = next(encoder.parameters()).device
     done = 0
     for rows in length_buckets(tokenized, 64):
         batch = tokenized.batch(rows)
         mask = batch.attention_mask.to(device).bool()
-        states = encoder.encoder_states(batch.input_ids.to(device), mask)
+        windows = Windows.of(mask, window, around)
+        states = windows.states(encoder.encoder_states, batch.input_ids.to(device))
         sums = (states * mask[..., None]).sum(1)
         means[rows] = (sums / mask.sum(1, keepdim=True).clamp(min=1)).cpu()
         done += len(rows)
