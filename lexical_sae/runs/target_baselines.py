@@ -40,7 +40,14 @@ def target_baselines(run: Run, *, on_step: OnStep = silent) -> dict[str, Any]:
     output, names = model.output, dataset.label_names
     assert isinstance(output, Scored), "classes have baselines of their own"
     settings = run.config.model
-    frozen = partial(frozen_targets, dataset, settings.name, max_length=settings.max_length, device=run.device)
+    frozen = partial(
+        frozen_targets,
+        dataset,
+        settings.name,
+        device=run.device,
+        max_length=settings.max_length,
+        most_windows=settings.windows_read,
+    )
     measured = [with_cost(partial(work, on_step=on_step)) for work in (partial(tfidf_targets, dataset), frozen)]
     logits = logits_of(model, dataset)
     gold = dataset.test.labels

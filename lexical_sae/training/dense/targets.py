@@ -50,12 +50,21 @@ def tfidf_targets(dataset: TextDataset, on_step: OnStep = silent) -> TargetBasel
 
 
 def frozen_targets(
-    dataset: TextDataset, backbone: str, *, max_length: int, device: str = "auto", on_step: OnStep = silent
+    dataset: TextDataset,
+    backbone: str,
+    *,
+    max_length: int,
+    most_windows: int = 1,
+    device: str = "auto",
+    on_step: OnStep = silent,
 ) -> TargetBaseline:
     """Mean states of an encoder that is not trained into linear models."""
     encoder = load_backbone(backbone, reads_logits=False).to(resolve_device(device)).eval()
     splits = (dataset.train, dataset.validation, dataset.test)
-    states = [mean_states(encoder, split.texts, max_length, on_step).double().numpy() for split in splits]
+    states = [
+        mean_states(encoder, split.texts, max_length, most_windows, on_step=on_step).double().numpy()
+        for split in splits
+    ]
     centre, scale = states[0].mean(0), states[0].std(0) + 1e-6
     train, *others = ((part - centre) / scale for part in states)
     return _best(dataset, NAME, train, others, FROZEN_STRENGTHS[dataset.output], on_step)
