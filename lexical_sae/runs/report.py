@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from lexical_sae.data import TextSplit
-from lexical_sae.evaluation.collect import collect
+from lexical_sae.evaluation.collect import collect, opened_to_corpus
 from lexical_sae.evaluation.corpus.survey import survey
 from lexical_sae.evaluation.corpus.table_words import TableWordCollector
 from lexical_sae.evaluation.metrics.performance import PerformanceCollector
@@ -129,7 +129,8 @@ def _read_by_model(parts: ReportParts, texts: int, on_step: OnStep, *, all_token
     table = TableWordCollector(model) if model.literal is not None else None
     if not isinstance(model.output, Classes):
         parts.missing.append(f"Words by label in the test texts are not counted: that is for {CLASSES.title}.")
-        collect(model, corpus.texts, [table] if table else [], corpus.labels, on_step=on_step)
+        opened, read = opened_to_corpus(model, corpus.texts)
+        collect(opened, read, [table] if table else [], corpus.labels, on_step=on_step)
         lead = _lead(parts, model, corpus, table, None) if table else None
         return {"lead": lead, "examples": _examples(model, corpus, choose_rows, texts, all_tokens=all_tokens)}
     decisions = PerformanceCollector(labels_of(model), model.max_length)

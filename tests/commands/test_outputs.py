@@ -23,9 +23,15 @@ def data_file(path, kind):
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["comment", *dataset.label_names])
-        for split in (dataset.train, dataset.validation, dataset.test):
-            for text, label in zip(split.texts, split.labels, strict=True):
-                writer.writerow([text, *(label if kind == "labels" else [label])])
+        rows = [
+            row
+            for s in (dataset.train, dataset.validation, dataset.test)
+            for row in zip(s.texts, s.labels, strict=True)
+        ]
+        # A word of its own in many texts, so that test texts have some that training never met.
+        new = [f"{word}{end}" for end in ("ly", "ness", "ing", "ed") for word in tiny.WORDS[3:30]]
+        for i, (text, label) in enumerate(rows):
+            writer.writerow([f"{text} {new[i % len(new)]}", *(label if kind == "labels" else [label])])
     return path
 
 
@@ -63,6 +69,7 @@ def test_the_whole_way(run, experiment, files, kind):
     assert len(results["test"].get("per_label", ())) == (3 if kind == "labels" else 0)
     assert "skipped" in json.loads((folder / "evaluation.json").read_text())
     assert not (folder / "names.json").exists()
+    assert "could not be written" not in shown
     page = (folder / "report.html").read_text()
     assert first in page
     assert "nan" not in page.lower().replace("finan", "")
