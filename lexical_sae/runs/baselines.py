@@ -156,6 +156,7 @@ def dense_training(
         rates=rates,
         seed=seed,
         device=device,
+        dtype=config.training.dtype,
         on_step=on_step,
     )
 

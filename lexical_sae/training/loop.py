@@ -9,6 +9,7 @@ After every epoch the averaged weights are scored on the validation texts, and k
 holds everything that changes, so that a run that was killed goes on bit for bit.
 """
 
+import contextlib
 import functools
 import hashlib
 import logging
@@ -208,7 +209,8 @@ class Trainer:
         settings = self.settings
         if isinstance(self.train, FoldedDocuments):
             folds = self.train.heads if self.model.asks_encoder else ()
-            fit_word_table(self.model, self.train, self.train.folds, folds, self.callbacks.on_step)
+            with self._encoder_precision():
+                fit_word_table(self.model, self.train, self.train.folds, folds, self.callbacks.on_step)
         for term in self.criterion.objective.terms.values():
             if isinstance(term, FrequencyPenalty) and term.config.proposals:
                 samples = self._logits_of(self._some_texts(PROPOSING_TEXTS))
@@ -383,8 +385,11 @@ class Trainer:
 
     def _encode(self, rows: list[int]) -> Encoded:
         """The samples of a training step, the encoder in the precision of the settings."""
-        with encoder_precision(self.settings.dtype, next(self.model.parameters()).device):
+        with self._encoder_precision():
             return self.train.encode(self.model, rows, live_only=True)
+
+    def _encoder_precision(self) -> contextlib.AbstractContextManager[object]:
+        return encoder_precision(self.settings.dtype, next(self.model.parameters()).device)
 
     def _backward(self, rows: list[int], samples: float) -> list[PieceLoss]:
         """Losses of one piece, that of each kind of sample by itself, sent backward."""

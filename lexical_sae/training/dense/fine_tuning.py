@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from lexical_sae.data.batches import TokenizedTexts, shuffled_buckets
 from lexical_sae.training.optim import AdamWEMA, ParameterGroup
 from lexical_sae.utils.device import set_seed
+from lexical_sae.utils.precision import EncoderType, encoder_precision, require_encoder_type
 from lexical_sae.utils.progress import OnStep, Step, silent
 
 DENSE_RATES = (5e-5, 1e-4, 2e-4)
@@ -29,6 +30,8 @@ class DenseTraining(NamedTuple):
     """To choose from, on the validation texts."""
     seed: int = 0
     device: str = "auto"
+    dtype: EncoderType = "float32"
+    """What training steps are computed in; decisions always are in single precision."""
     on_step: OnStep = silent
 
 
@@ -38,11 +41,14 @@ def fine_tune(
     """Train all that learns, at a rate that falls linearly; `loss_of` is the loss of the texts in some rows."""
     steps = asked.epochs * -(-len(texts) // asked.batch_size)
     parameters = [p for p in model.parameters() if p.requires_grad]
+    device = parameters[0].device
+    require_encoder_type(asked.dtype, device)
     optimizer = AdamWEMA.Config(schedule="linear", ema=None).build([ParameterGroup("all", parameters, rate)], steps)
     model.train()
     for epoch in range(asked.epochs):
         for rows in shuffled_buckets(texts, asked.batch_size, np.random.default_rng([asked.seed, epoch])):
-            loss = loss_of(rows)
+            with encoder_precision(asked.dtype, device):
+                loss = loss_of(rows)
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
