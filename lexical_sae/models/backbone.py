@@ -346,7 +346,7 @@ def _probe_logits(mlm: PreTrainedModel) -> Tensor | None:
     if mlm.device.type == "meta":
         return None
     ids, mask = _probe_inputs(mlm.config, mlm.device)
-    with torch.no_grad(), _evaluating(mlm):
+    with torch.no_grad(), evaluating(mlm):
         return mlm(input_ids=ids, attention_mask=mask.long()).logits
 
 
@@ -355,7 +355,7 @@ def _check_split(backbone: Backbone, whole_logits: Tensor | None) -> None:
         return
     ids, mask = _probe_inputs(backbone.config, whole_logits.device)
     try:
-        with torch.no_grad(), _evaluating(backbone):
+        with torch.no_grad(), evaluating(backbone):
             logits = backbone.decoder(backbone.hidden(ids, mask))
     except (AttributeError, RuntimeError):
         # The head reaches into the encoder, or what we took for the decoder is something else.
@@ -368,7 +368,8 @@ def _check_split(backbone: Backbone, whole_logits: Tensor | None) -> None:
 
 
 @contextlib.contextmanager
-def _evaluating(module: nn.Module) -> Iterator[None]:
+def evaluating(module: nn.Module) -> Iterator[None]:
+    """With the module in evaluation mode, and afterwards in the one it was in."""
     was_training = module.training
     module.eval()
     try:

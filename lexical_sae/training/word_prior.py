@@ -2,28 +2,68 @@
 
 Words of the vocabulary are read alone in the pretrained encoder, and a ridge regression predicts their states from
 their input embeddings. Neither texts nor labels are needed, so a word that few training texts can say nothing of still
-has a vector worth something.
+has a vector worth something. The regression depends on the encoder alone and is kept in the cache folder, under a hash
+of the encoder's weights.
 """
+
+import hashlib
+import logging
+from collections.abc import Callable
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from lexical_sae.models.lexical_sae import LexicalSAE
+from lexical_sae.utils.downloads import made_once
+
+logger = logging.getLogger(__name__)
 
 WORDS = 4000
 """Words that are read alone, at most, drawn at random: seconds on a CPU."""
 BATCH = 256
+FILE, MAP = "prior.safetensors", "map"
 
 
 def prior_map(model: LexicalSAE, ridge: float) -> Float[Tensor, "D1 E"]:
-    """From an input embedding, and a one for the bias, to the state of its word read alone."""
+    """From an input embedding, and a one for the bias, to the state of its word read alone; for a model that is in
+    evaluation mode."""
     tokens = _words(model)
+    if len(tokens) < WORDS:
+        return _fitted(model, tokens, ridge)
+    return _kept(f"word-prior-{_digest(model, tokens, ridge)}", lambda: _fitted(model, tokens, ridge))
+
+
+def _fitted(model: LexicalSAE, tokens: Int[Tensor, " W"], ridge: float) -> Float[Tensor, "D1 E"]:
     embeddings = model.backbone.input_embeddings()[tokens].double().cpu()
     X = torch.cat([embeddings, torch.ones_like(embeddings[:, :1])], dim=1)
     A = X.T @ X + ridge * torch.eye(X.shape[1], dtype=X.dtype)
-    return torch.linalg.solve(A, X.T @ _states_alone(model, tokens))
+    return torch.linalg.solve(A, X.T @ _states_alone(model, tokens)).contiguous()
+
+
+def _kept(name: str, make: Callable[[], Float[Tensor, "D1 E"]]) -> Float[Tensor, "D1 E"]:
+    """The map in this folder of the cache, made the first time; without a usable cache, made every time."""
+    try:
+        folder = made_once(name, lambda folder: save_file({MAP: make()}, folder / FILE))
+        # Not mapped into memory: a file that somebody damages meanwhile would end the process.
+        return load_file(folder / FILE)[MAP].clone()
+    except (OSError, SafetensorError, KeyError) as error:
+        logger.warning("what words say alone is not kept in the cache (%s: %s)", type(error).__name__, error)
+        return make()
+
+
+def _digest(model: LexicalSAE, tokens: Int[Tensor, " W"], ridge: float) -> str:
+    """A hash of all that the map depends on."""
+    found, device = hashlib.sha256(), next(model.parameters()).device.type
+    autocast = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else None
+    found.update(repr((model.tokenizer("")["input_ids"], tokens.tolist(), ridge, device, autocast)).encode())
+    for name, weights in sorted(model.backbone.encoder.state_dict().items()):
+        found.update(f"{name} {weights.dtype} {tuple(weights.shape)}".encode())
+        found.update(weights.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
+    return found.hexdigest()[:16]
 
 
 def _words(model: LexicalSAE) -> Int[Tensor, " W"]:
