@@ -25,6 +25,7 @@ from lexical_sae.studies.long_context.measuring import LongContextPlan, measure_
 from lexical_sae.training import word_table
 from lexical_sae.training.dense.classifier import tfidf_baseline
 from lexical_sae.training.folds import random_folds
+from lexical_sae.training.literal_vectors import default_activations, read_words_of
 
 SHORT = 600
 """Characters of a test text that may be hidden, at most."""
@@ -41,8 +42,11 @@ def main() -> None:
     beside = tfidf_baseline(dataset)
     print(f"TF-IDF {100 * beside.accuracy:.1f}", flush=True)
     started = time.process_time()
-    vectors = word_table.word_vectors(whole, replace(documents(whole, dataset.train), most_windows=1))
-    word_table.word_vectors = lambda *_, **__: vectors
+    read, _ = read_words_of(whole, replace(documents(whole, dataset.train), most_windows=1))
+    word_table.read_words_of = lambda model, given, *_: (
+        replace(read, activations=default_activations(model, given.texts)),
+        None,
+    )
     print(f"mean states read in {time.process_time() - started:.0f} s of processor time", flush=True)
     first, closed = None, whole.gate.closed.clone()
     for name, model in (("first window", cut_to_window(whole)), ("whole", whole)):

@@ -37,6 +37,8 @@ LENIENT = tuple(Penalties(*pair) for pair in ((3e-5, 3e-5), (1e-4, 1e-4), (1e-4,
 EVEN = tuple(Penalties(*pair, True) for pair in ((5, 500), (5, 150), (5, 50), (5, 15), (1.5, 15), (1.5, 5), (0.5, 5)))
 FEW_TEXTS = 5000
 """With fewer, a table that stays alone may be held back strongly."""
+VERY_FEW_TEXTS = 1000
+"""With fewer, it always is: a lenient choice would be the best one only by chance."""
 JUDGED_TEXTS = 1000
 
 LeftOut = Callable[[Penalties, Int[Tensor, " R"]], Float[Tensor, "R C"]]
@@ -55,9 +57,16 @@ class Choice:
     """How many were judged."""
 
 
+def is_held_strongly(texts: int, *, with_context: bool) -> bool:
+    """Whether a table of so many texts may be: of few, and where it stays alone."""
+    return not with_context and texts < FEW_TEXTS
+
+
 def candidates(texts: int, *, with_context: bool) -> tuple[Penalties, ...]:
     """What a table of so many texts chooses from."""
-    return LENIENT if with_context or texts >= FEW_TEXTS else EVEN + LENIENT
+    if not is_held_strongly(texts, with_context=with_context):
+        return LENIENT
+    return EVEN if texts < VERY_FEW_TEXTS else EVEN + LENIENT
 
 
 def chosen_penalties(

@@ -24,6 +24,7 @@ from lexical_sae.models.layers.shapes import ShapeFeatures
 from lexical_sae.models.lexical_sae import CLASSIFY, TAG, EncodedDocument, LexicalSAE
 from lexical_sae.models.long_texts import Windows
 from lexical_sae.outputs.kind import Targets
+from lexical_sae.training.unlabelled import UnlabelledTexts
 from lexical_sae.utils.errors import DataError
 
 IGNORED = -100
@@ -178,18 +179,29 @@ class Documents(OfOneHead):
     """How much each text counts in the cross-entropy; None where all count the same."""
     most_windows: int | None = None
     """Of a text that is longer than a window, how many the encoder reads in training, at random; None reads all."""
+    unlabelled: UnlabelledTexts | None = None
+    """Texts without a label: a table of words takes vectors from them, and nothing is learned from them."""
 
     def given(self) -> "Documents":
         """The texts that were not made by rule."""
         count = len(self.texts) - self.num_made
         texts = TokenizedTexts(self.texts.ids[:count], self.texts.tokens_cut[:count], self.texts.pad_id)
         weights = None if self.weights is None else self.weights[:count]
-        return Documents(texts, self.labels[:count], self.head, weights=weights, most_windows=self.most_windows)
+        return Documents(
+            texts,
+            self.labels[:count],
+            self.head,
+            weights=weights,
+            most_windows=self.most_windows,
+            unlabelled=self.unlabelled,
+        )
 
     def content(self) -> Iterator[bytes]:
         yield json.dumps([self.texts.ids, self.labels.tolist()]).encode()
         if self.weights is not None:
             yield json.dumps(self.weights.tolist()).encode()
+        if self.unlabelled is not None:
+            yield json.dumps(self.unlabelled.texts).encode()
 
     def samples(self, rows: Sequence[int]) -> int:
         return len(rows)

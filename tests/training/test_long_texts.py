@@ -10,9 +10,9 @@ from lexical_sae.recipes import recipe_by_name
 from lexical_sae.training import frozen_layers, independence
 from lexical_sae.training.dense.frozen import mean_states
 from lexical_sae.training.independence import change_of_others
+from lexical_sae.training.literal_vectors import default_activations, word_vectors
 from lexical_sae.training.loop import Trainer
 from lexical_sae.training.tasks import Documents, ReadTokens
-from lexical_sae.training.word_table import default_activations, word_vectors
 from tests import tiny
 from tests.literal import batch_of, literal_model
 from tests.tiny import BAD, GOOD
@@ -59,7 +59,7 @@ def test_training_on_some_windows_runs_to_its_end():
 def test_the_table_is_fitted_on_all_of_a_text_and_the_mean_states_on_the_windows_drawn():
     model = literal_model(max_length=WINDOW)
     whole, some = documents(model), documents(model, most_windows=1)
-    assert (default_activations(model, whole) != default_activations(model, some)).nnz == 0
+    assert (default_activations(model, whole.texts) != default_activations(model, some.texts)).nnz == 0
     counted = word_vectors(model, whole).counts
     drawn = word_vectors(model, some)
     assert counted.sum() == sum(map(len, whole.texts.ids))

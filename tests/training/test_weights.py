@@ -7,9 +7,10 @@ from lexical_sae.circuits.losses import completeness_kl, weighted_cross_entropy
 from lexical_sae.data import TextSplit
 from lexical_sae.data.batches import tokenize
 from lexical_sae.training.folds import FoldedDocuments
+from lexical_sae.training.literal_vectors import WordVectors
 from lexical_sae.training.table_choice import Penalties
+from lexical_sae.training.table_fit import TableFitter
 from lexical_sae.training.tasks import Documents
-from lexical_sae.training.word_table import TableFitter, WordVectors
 from tests.literal import literal_model
 from tests.tiny import BAD, GOOD
 

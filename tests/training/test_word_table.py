@@ -12,15 +12,17 @@ from lexical_sae.models.persistence import from_pretrained, save_pretrained
 from lexical_sae.models.word_views import without_context
 from lexical_sae.recipes import recipe_by_name
 from lexical_sae.runs.seeds import Watchers, fit
-from lexical_sae.training import word_table
+from lexical_sae.training import literal_vectors, word_table
 from lexical_sae.training.certain_rows import certain_rows
 from lexical_sae.training.folds import FOLDS, FoldedDocuments
+from lexical_sae.training.literal_vectors import WordVectors, default_activations, word_vectors
 from lexical_sae.training.loop import Trainer
 from lexical_sae.training.table_choice import EVEN as EVEN_CHOICES
 from lexical_sae.training.table_choice import FEW_TEXTS, Choice, Penalties, candidates, chosen_penalties, judged_folds
 from lexical_sae.training.table_choice import LENIENT as LENIENT_CHOICES
+from lexical_sae.training.table_fit import LeftOut, TableFitter
 from lexical_sae.training.tasks import Documents
-from lexical_sae.training.word_table import TableFitter, WordVectors, default_activations, fit_word_table, word_vectors
+from lexical_sae.training.word_table import fit_word_table
 from tests import tiny
 from tests.literal import SPLIT, batch_of, literal_model, opened
 from tests.tiny import BAD, GOOD
@@ -128,7 +130,7 @@ def test_rare_words_have_weights_that_cost_less_and_words_never_met_only_what_th
 def test_default_activations_are_those_of_the_model_without_context():
     model = literal_model()
     texts = [*TEXTS[:3], "a badly filmed film, good good film"]
-    found = default_activations(model, documents(model, texts, [0] * 4)).toarray()
+    found = default_activations(model, documents(model, texts, [0] * 4).texts).toarray()
     without = literal_model(context=None)
     expected = without.encode_document(*batch_of(without, *texts)).sparse_vector
     np.testing.assert_allclose(found, expected.numpy(), rtol=1e-6)
@@ -148,7 +150,7 @@ def test_vectors_of_words_do_not_hang_on_labels_and_rows_do():
 
 
 def test_the_vector_of_a_frequent_word_is_its_mean_state_and_of_one_never_met_what_its_embedding_says(monkeypatch):
-    monkeypatch.setattr(word_table, "SHRINK", 1e-9)
+    monkeypatch.setattr(literal_vectors, "SHRINK", 1e-9)
     model = literal_model()
     task = documents(model)
     found = word_vectors(model, task)
@@ -173,7 +175,7 @@ def test_rare_words_are_shrunk_towards_what_their_embedding_says():
     embeddings[1] = embeddings[0]
     counts = torch.full((40,), 50)
     counts[0], counts[1] = 1, 10_000
-    found = word_table._shrunk(means * counts[:, None], counts, embeddings, torch.zeros(4, 2, dtype=torch.float64))
+    found = literal_vectors._shrunk(means * counts[:, None], counts, embeddings, torch.zeros(4, 2, dtype=torch.float64))
     predicted = embeddings[:2] @ found.from_embedding[:-1] + found.from_embedding[-1]
     far, near = (found.vectors[:2] - predicted).norm(dim=-1)[[1, 0]]
     # Once against SHRINK = 3 times, and ten thousand times.
@@ -239,6 +241,7 @@ def test_strong_penalties_are_offered_to_few_texts_where_the_table_stays_alone()
     assert candidates(FEW_TEXTS - 1, with_context=False) == EVEN_CHOICES + LENIENT_CHOICES
     assert candidates(FEW_TEXTS, with_context=False) == LENIENT_CHOICES
     assert candidates(10, with_context=True) == LENIENT_CHOICES
+    assert candidates(10, with_context=False) == EVEN_CHOICES
 
 
 def test_all_folds_of_few_texts_are_judged_and_one_of_many():
@@ -450,3 +453,20 @@ def test_words_that_say_nothing_have_fewer_rows_and_words_that_decide_keep_their
     # Rows that are left are those of the table, and the folds' tables are untouched but for closed words.
     kept = certain.head().word_vectors.abs().amax(-1) > 0
     assert torch.equal(certain.head().word_vectors[kept], usual.head().word_vectors[kept])
+
+
+def test_a_fit_that_begins_where_another_ended_ends_where_it_would_have():
+    fitter, _, labels, _ = problem()
+    folds = torch.arange(30) % FOLDS
+    path = LeftOut(fitter, folds)
+    for penalties in (EVEN, LENIENT, Penalties(3e-2, 1e-1), EVEN):
+        for k in range(FOLDS):
+            rows = (folds == k).nonzero().flatten()
+            alone = fitter.logits(fitter.weights_of(penalties, folds != k), rows)
+            torch.testing.assert_close(path(penalties, rows), alone, atol=2e-3, rtol=0)
+            assert alone.abs().max() > 0.1
+    table = fitter.fit(LENIENT)
+    every = torch.arange(30)
+    written = torch.from_numpy(fitter.activations @ table.rows.numpy()) + table.bias
+    torch.testing.assert_close(fitter.logits(fitter.weights_of(LENIENT), every), written)
+    assert len(labels) == 30
