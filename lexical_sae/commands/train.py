@@ -80,6 +80,12 @@ def train(
         ),
     ] = None,
     skip_bad_rows: SkipBadRows = False,
+    unlabelled: Annotated[
+        Path | None,
+        typer.Option(
+            help="A file of further texts without labels, which say what words mean: worth it where labels are few."
+        ),
+    ] = None,
     baselines: Baselines = True,
     device: Device = "auto",
 ) -> None:
@@ -90,6 +96,8 @@ def train(
     Any number of labels per text: lexical-sae train comments.csv --label-columns toxic,threat,insult
 
     A number per text: lexical-sae train reviews.csv --label-column stars --target number
+
+    Few labels, many texts: lexical-sae train labelled.csv --unlabelled archive.csv
     """
     if (data is None) == (config is None):
         raise SettingsError(
@@ -97,6 +105,7 @@ def train(
         )
     require_file(data)
     require_file(config, "experiment file")
+    require_file(unlabelled)
     require_choice("--recipe", recipe, RECIPES)
     require_choice("--target", target, TARGETS)
     columns = {"text_column": text_column, "label_column": label_column, "label_columns": listed(label_columns)}
@@ -120,6 +129,9 @@ def train(
         )
     if table_only:
         settings = without_context(settings)
+    if unlabelled is not None:
+        data_settings = settings.data.model_copy(update={"unlabelled": str(unlabelled)})
+        settings = settings.model_copy(update={"data": data_settings})
     if balanced:
         training = settings.training.model_copy(update={"class_weight": "balanced"})
         settings = settings.model_copy(update={"training": training})

@@ -39,6 +39,10 @@ class DataConfig(PartConfig):
     null means classes, or labels where either of the two settings above is given."""
     skip_bad_rows: bool = False
     """Whether rows of your own file without text or label are left out, and counted, instead of refused."""
+    unlabelled: str | None = None
+    """A file of further texts, without labels, that say what words mean, for the recipe `anchored`. At most 5,000 are
+    read; texts of validation and test are left out. Its column is `text_column`, or inferred. Worth it where labelled
+    texts are few."""
     documents: str | None = None
     """For `lexical-sae ner`: texts with a label each, for a model that tags words and classifies texts. A data set
     as in `dataset_name` whose labels are tags, or `sentences`: the tagged sentences themselves, each labelled with the

@@ -105,6 +105,8 @@ class TextDataset:
     """What the loader decided or noticed, for people to read."""
     output: str = "classes"
     """What texts have: one of the `label_names` (classes), any of them (labels), or a number."""
+    unlabelled: tuple[str, ...] = ()
+    """Texts without a label; they say what words mean, and nothing else is learned from them."""
 
     def __repr__(self) -> str:
         return f"TextDataset({self.name!r}, {len(self.label_names)} {self.output}, {_sizes(self)})"

@@ -25,7 +25,7 @@ from lexical_sae.models.persistence import save_pretrained
 from lexical_sae.runs.evaluating import evaluate_run
 from lexical_sae.runs.folder import EVALUATION, NAMES, RunFolder
 from lexical_sae.runs.in_memory import train_model
-from lexical_sae.runs.inputs import documents, load_data
+from lexical_sae.runs.inputs import documents, load_data, with_unlabelled
 from lexical_sae.runs.name_tests import name_run
 from lexical_sae.runs.planning import within_minutes
 from lexical_sae.runs.run import Run
@@ -59,7 +59,9 @@ class TrainedRun:
         """The figures, as plain data."""
         figures = {"seed": self.seed, "seconds": round(self.seconds, 1)}
         constraint = {"tau_ce": self.tau_ce, "lambda": self.multiplier}
-        return {**figures, **constraint, "test": self.scores.as_dict(), "validation": asdict(self.validation)}
+        unlabelled = {"unlabelled_texts": len(self.dataset.unlabelled)} if self.dataset.unlabelled else {}
+        scores = {"test": self.scores.as_dict(), "validation": asdict(self.validation)}
+        return {**figures, **unlabelled, **constraint, **scores}
 
 
 @dataclass(frozen=True)
@@ -153,7 +155,8 @@ def _measure_classifier(run: Run, watchers: Watchers) -> None:
 
 
 def _follow_classifier(run: Run, watchers: Watchers) -> None:
-    train_model(run.config, run.data, seed=run.seed, device=run.device, watchers=watchers)
+    dataset = with_unlabelled(run.data, run.config, run.seed)
+    train_model(run.config, dataset, seed=run.seed, device=run.device, watchers=watchers)
 
 
 CLASSIFIER = Pipeline(
@@ -195,7 +198,7 @@ def setup_and_train(
     """
     started = time.monotonic()
     seed = config.evaluation.seeds[0] if seed is None else seed
-    dataset = load_data(config, seed) if dataset is None else dataset
+    dataset = with_unlabelled(load_data(config, seed) if dataset is None else dataset, config, seed)
     for note in dataset.notes:
         watchers.on_note(note)
     # The rows that are learned from are those whose words are counted (`_frequencies`).

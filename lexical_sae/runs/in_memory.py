@@ -4,6 +4,7 @@ Without a folder nothing is written to disk.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from lexical_sae.data import TaggedDataset, TextDataset
 from lexical_sae.models.lexical_sae import CLASSIFY, TAG, LexicalSAE
@@ -11,7 +12,7 @@ from lexical_sae.outputs import OUTPUTS
 from lexical_sae.recipes.recipe import Recipe
 from lexical_sae.runs.calibrating import calibrate, tuned_output
 from lexical_sae.runs.folder import RunFolder
-from lexical_sae.runs.inputs import documents, training_documents
+from lexical_sae.runs.inputs import documents, training_documents, unlabelled_texts
 from lexical_sae.runs.joining import fitted_again, joined_texts
 from lexical_sae.runs.planning import within_minutes
 from lexical_sae.runs.seeds import Fitted, Watchers, fit
@@ -46,15 +47,19 @@ def train_model(
     set_seed(seed)
     labels = {CLASSIFY: dataset.label_names}
     output = OUTPUTS[dataset.output].fitted(dataset.train.labels)
-    model = LexicalSAE.from_backbone(settings.model, labels, dataset.train.texts, output).to(resolve_device(device))
+    unlabelled = unlabelled_texts(dataset, settings)
+    texts = (*dataset.train.texts, *(unlabelled.texts if unlabelled else ()))
+    model = LexicalSAE.from_backbone(settings.model, labels, texts, output).to(resolve_device(device))
     train = training_documents(model, dataset, settings.training.negations, seed)
+    train = replace(train, unlabelled=unlabelled)
     fitted = fit(model, train, documents(model, dataset.validation), settings.training, seed, folder, watchers)
     model.output = tuned_output(model, dataset)
     model.calibration = calibrate(model, dataset, on_step=watchers.on_step)
     if model.literal is None or model.asks_encoder or len(dataset.train) >= FEW_TEXTS:
         return model, fitted
     joined = joined_texts(dataset)
-    return fitted_again(model, settings.model, joined, seed, watchers), fitted._replace(joined=joined)
+    model = fitted_again(model, settings.model, joined, unlabelled, seed, watchers)
+    return model, fitted._replace(joined=joined)
 
 
 def train_tagger(

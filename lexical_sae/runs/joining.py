@@ -14,6 +14,7 @@ from lexical_sae.models.lexical_sae import LexicalSAE
 from lexical_sae.runs.inputs import documents
 from lexical_sae.runs.seeds import Watchers
 from lexical_sae.training.folds import FoldedDocuments
+from lexical_sae.training.unlabelled import UnlabelledTexts
 from lexical_sae.training.word_table import fit_word_table
 
 
@@ -30,14 +31,18 @@ def joined_texts(dataset: TextDataset) -> TextSplit:
 
 
 def fitted_again(
-    model: LexicalSAE, settings: ModelConfig, texts: TextSplit, seed: int, watchers: Watchers
+    model: LexicalSAE,
+    settings: ModelConfig,
+    texts: TextSplit,
+    unlabelled: UnlabelledTexts | None,
+    seed: int,
+    watchers: Watchers,
 ) -> LexicalSAE:
     """The table of these texts instead of the model's, which was made with these settings; its calibration stays."""
     without = settings.model_copy(update={"context": None})
-    found = LexicalSAE.from_backbone(without, model.labels, texts.texts, model.output).to(
-        next(model.parameters()).device
-    )
-    folded = FoldedDocuments.of(documents(found, texts), seed)
+    words = (*texts.texts, *(unlabelled.texts if unlabelled else ()))
+    found = LexicalSAE.from_backbone(without, model.labels, words, model.output).to(next(model.parameters()).device)
+    folded = FoldedDocuments.of(replace(documents(found, texts), unlabelled=unlabelled), seed)
     fit_word_table(found, folded, folded.folds, (), watchers.on_step)
     watchers.on_note(f"texts are few: the table is fitted again, on all {len(texts)} of training and validation")
     found.calibration = _knowing(model.calibration, texts)

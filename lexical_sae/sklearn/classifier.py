@@ -55,7 +55,9 @@ class LexicalClassifier(ClassifierMixin, DecidingEstimator):
     classes_: np.ndarray
     frequencies_: dict[str, int]
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, callbacks: Sequence[Any] = ()) -> "LexicalClassifier":
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, callbacks: Sequence[Any] = (), unlabelled: Any = None
+    ) -> "LexicalClassifier":
         """Train on texts and their labels; nothing is written to disk.
 
         Args:
@@ -63,6 +65,8 @@ class LexicalClassifier(ClassifierMixin, DecidingEstimator):
             y: A label per text, of any type; or an indicator matrix (array, sparse matrix or frame of 0 and 1).
             sample_weight: How much each text counts; texts with a weight of 0 are left out.
             callbacks: Objects with methods of `lexical_sae.training.callbacks.Callback`.
+            unlabelled: Further texts, without labels, that say what words mean (at most 5,000 are read). Worth it where
+                labelled texts are few.
 
         Returns:
             The estimator itself.
@@ -71,7 +75,7 @@ class LexicalClassifier(ClassifierMixin, DecidingEstimator):
         check_consistent_length(texts, y)
         read = _marked_rows if is_indicator(y) else _labelled_rows
         rows, names, self.classes_ = read(texts, y, sample_weight, self.class_weight)
-        self._fit_on(rows, names, OUTPUT_OF[read], callbacks)
+        self._fit_on(rows, names, OUTPUT_OF[read], callbacks, unlabelled)
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:

@@ -1,7 +1,7 @@
 """What estimators that decide share, whatever they decide on: training, the table of words, edits and a report."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -17,6 +17,8 @@ from lexical_sae.report import task
 from lexical_sae.report.classifier import ClassWord, classifier_html
 from lexical_sae.report.page import Example, Figures, Page, page_html
 from lexical_sae.runs.in_memory import train_model
+from lexical_sae.runs.inputs import chosen_unlabelled
+from lexical_sae.sklearn.inputs import texts_of
 from lexical_sae.sklearn.splits import with_validation
 from lexical_sae.sklearn.words import WordCodeEstimator
 from lexical_sae.utils.errors import SettingsError
@@ -50,8 +52,11 @@ class DecidingEstimator(WordCodeEstimator):
 
     frequencies_: dict[str, int]
 
-    def _fit_on(self, rows: TextSplit, names: tuple[str, ...], output: str, callbacks: Sequence[Any]) -> None:
+    def _fit_on(
+        self, rows: TextSplit, names: tuple[str, ...], output: str, callbacks: Sequence[Any], unlabelled: Any
+    ) -> None:
         """Train on rows of an output kind, as the command line does; those without weight are left out."""
+        more = None if unlabelled is None else texts_of(unlabelled, "unlabelled")
         settings, seed = self._settings(without_context=not self.context), self._new_seed()
         with self._training(callbacks) as watchers:
             if rows.weights is not None and min(rows.weights) == 0:
@@ -59,6 +64,11 @@ class DecidingEstimator(WordCodeEstimator):
             carved = with_validation(rows, names, TextSplit((), ()), self.validation_fraction, seed)
             parts = (carved.train, carved.validation, carved.test, carved.notes)
             dataset = TextDataset("texts", names, *parts, output=output)
+            if more is not None:
+                chosen, notes = chosen_unlabelled(more, dataset, seed)
+                dataset = replace(dataset, unlabelled=chosen)
+                for note in notes:
+                    watchers.on_note(note)
             model, fitted = train_model(settings, dataset, seed=seed, device=self.device, watchers=watchers)
         self.model_, self.seed_ = model, seed
         self._take_words((fitted.joined or dataset.train).texts)

@@ -21,37 +21,37 @@ ROWS_NAMED = 5
 """Rows that an error names."""
 
 
-def texts_of(X: Any) -> list[str]:
+def texts_of(X: Any, name: str = "X") -> list[str]:
     """The texts of a list, tuple, array, Series or one-column frame; anything but strings is refused with its rows.
 
     Example: `texts_of(frame[["review"]])` -> ["a warm film", ...]
     """
     if isinstance(X, str | bytes):
-        raise DataError(f"X is one {type(X).__name__}, not a list of texts; write [text]")
-    rows = _column(X)
+        raise DataError(f"{name} is one {type(X).__name__}, not a list of texts; write [text]")
+    rows = _column(X, name)
     odd = [row for row, text in enumerate(rows) if not isinstance(text, str)]
     if odd:
         first = rows[odd[0]]
         found = "nothing" if is_missing(first) else f"{type(first).__name__} {first!r:.60}"
         named = ", ".join(map(str, odd[:ROWS_NAMED])) + (", …" if len(odd) > ROWS_NAMED else "")
-        raise DataError(f"{len(odd)} of {len(rows)} rows of X are no text (rows {named}; row {odd[0]} is {found})")
+        raise DataError(f"{len(odd)} of {len(rows)} rows of {name} are no text (rows {named}; row {odd[0]} is {found})")
     return [repair_text(str(text)) for text in rows]
 
 
-def _column(X: Any) -> list[Any]:
+def _column(X: Any, name: str) -> list[Any]:
     """The rows of whatever has one column."""
     if isinstance(X, dict):
-        raise DataError("X is a dict; pass one of its columns, such as X['text']")
+        raise DataError(f"{name} is a dict; pass one of its columns, such as {name}['text']")
     X = column_values(X)
     shape = getattr(X, "shape", None)
     if shape is not None and len(shape) == 2:
         if shape[1] != 1:
-            raise DataError(f"X has {shape[1]} columns; pass the one with the texts, such as frame['text']")
+            raise DataError(f"{name} has {shape[1]} columns; pass the one with the texts, such as frame['text']")
         X = X[:, 0]
     elif shape is not None and len(shape) != 1:
-        raise DataError(f"X has {len(shape)} dimensions; pass one text per row. Reshape your data")
+        raise DataError(f"{name} has {len(shape)} dimensions; pass one text per row. Reshape your data")
     if not isinstance(X, Iterable):
-        raise DataError(f"X is {type(X).__name__}; pass a list, an array, a Series or a one-column frame of texts")
+        raise DataError(f"{name} is {type(X).__name__}; pass a list, an array, a Series or a one-column frame of texts")
     return list(X.tolist() if isinstance(X, np.ndarray) else X)
 
 
@@ -152,7 +152,10 @@ def _labels(y: Any) -> np.ndarray:
     if labels.dtype.kind == "f":
         assert_all_finite(labels, input_name="y")
     if missing := [row for row, label in enumerate(labels) if is_missing(label)]:
-        raise DataError(f"y has no label in {len(missing)} rows (the first is row {missing[0]}): Input y contains NaN")
+        raise DataError(
+            f"y has no label in {len(missing)} rows (the first is row {missing[0]}): Input y contains NaN; "
+            "texts without a label are for unlabelled="
+        )
     if labels.dtype.kind != "O":
         check_classification_targets(labels)
     return labels

@@ -67,7 +67,9 @@ class LexicalRegressor(RegressorMixin, DecidingEstimator):
     recipe = "anchored"
     """Numbers are for models with literal words."""
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, callbacks: Sequence[Any] = ()) -> "LexicalRegressor":
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, callbacks: Sequence[Any] = (), unlabelled: Any = None
+    ) -> "LexicalRegressor":
         """Train on texts and their numbers; nothing is written to disk.
 
         Args:
@@ -75,6 +77,8 @@ class LexicalRegressor(RegressorMixin, DecidingEstimator):
             y: A number per text.
             sample_weight: How much each text counts; texts with a weight of 0 are left out.
             callbacks: Objects with methods of `lexical_sae.training.callbacks.Callback`.
+            unlabelled: Further texts, without labels, that say what words mean (at most 5,000 are read). Worth it where
+                labelled texts are few.
 
         Returns:
             The estimator itself.
@@ -86,7 +90,7 @@ class LexicalRegressor(RegressorMixin, DecidingEstimator):
         given = None if weights is None else tuple(weights.tolist())
         labels = tuple(numbers.tolist())
         rows = TextSplit(tuple(texts), labels, weights=given, strata_of=number_strata(labels))
-        self._fit_on(rows, (name_of(y),), Number().kind, callbacks)
+        self._fit_on(rows, (name_of(y),), Number().kind, callbacks, unlabelled)
         return self
 
     def predict(self, X: Any) -> np.ndarray:

@@ -11,7 +11,7 @@ from lexical_sae.runs.in_memory import train_model
 from lexical_sae.runs.joining import joined_texts
 from lexical_sae.runs.seeds import Watchers
 from lexical_sae.runs.weighting import with_class_weights
-from lexical_sae.training.word_table import default_activations
+from lexical_sae.training.literal_vectors import default_activations
 from tests import tiny
 from tests.tiny import BAD, GOOD
 
@@ -86,6 +86,6 @@ def test_class_weights_reach_the_table(settings):
         asked = settings.model_copy(update={"training": settings.training.model_copy(update={"class_weight": weight})})
         model, _ = train_model(asked, dataset(train), seed=0, device="cpu")
         tokens = in_memory.documents(model, VALIDATION)
-        shown = torch.from_numpy(default_activations(model, tokens).toarray()).float()
+        shown = torch.from_numpy(default_activations(model, tokens.texts).toarray()).float()
         biases.append(model.head()(shown).logits.diff().mean().item())
     assert biases[1] > biases[0] + 0.1
