@@ -14,7 +14,7 @@ from lexical_sae.models.bundled import bundled_folder
 from lexical_sae.models.config import ModelConfig
 from lexical_sae.models.lexical_sae import CLASSIFY, LexicalSAE
 from lexical_sae.recipes import recipe_by_name
-from lexical_sae.training.calibrate import open_about
+from lexical_sae.training.preparation.calibrated_start import open_about
 
 LABELS = {CLASSIFY: ("negative", "positive")}
 ACTIVE_WORDS = 100

@@ -14,8 +14,8 @@ from lexical_sae.config.load import build_config
 from lexical_sae.data import load_text_dataset
 from lexical_sae.data.batches import tokenize
 from lexical_sae.models.lexical_sae import CLASSIFY, TAG, LexicalSAE
-from lexical_sae.training.calibrate import open_about_each
-from lexical_sae.training.criterion import Criterion
+from lexical_sae.training.loss.criterion import Criterion
+from lexical_sae.training.preparation.calibrated_start import open_about_each
 from lexical_sae.training.tasks import IGNORED, Documents, Positions, Task
 from lexical_sae.training.word_vectors import learn_together
 

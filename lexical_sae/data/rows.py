@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from lexical_sae.data.cell_values import is_missing, label_problem, label_text, repair_text, text_problem
 from lexical_sae.data.examples import TextSplit
-from lexical_sae.data.table import Table, list_places, quoted
+from lexical_sae.data.tables.cell_values import is_missing, label_problem, label_text, repair_text, text_problem
+from lexical_sae.data.tables.table import Table, list_places, quoted
 from lexical_sae.utils.errors import DataError
 
 TEXT_NAMES = (

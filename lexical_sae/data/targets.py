@@ -14,7 +14,6 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
-from lexical_sae.data.cell_values import is_missing, label_problem, label_text, sorted_label_names
 from lexical_sae.data.examples import TextSplit
 from lexical_sae.data.rows import (
     LabelledRows,
@@ -27,7 +26,8 @@ from lexical_sae.data.rows import (
     text_split,
     usable_rows,
 )
-from lexical_sae.data.table import Table, quoted
+from lexical_sae.data.tables.cell_values import is_missing, label_problem, label_text, sorted_label_names
+from lexical_sae.data.tables.table import Table, quoted
 from lexical_sae.utils.errors import DataError
 from lexical_sae.utils.suggest import did_you_mean
 

@@ -19,8 +19,15 @@ from lexical_sae.models.lexical_sae import longest_text, window_of
 from lexical_sae.recipes.recipe import Recipe
 from lexical_sae.runs.folder import PLAN, RunFolder
 from lexical_sae.runs.seeds import Watchers
+from lexical_sae.training.preparation.time_plan import (
+    Clock,
+    Cost,
+    TimePlan,
+    encoder_cost,
+    fitting_plan,
+    number_of_layers,
+)
 from lexical_sae.training.processes import current
-from lexical_sae.training.time_plan import Clock, Cost, TimePlan, encoder_cost, fitting_plan, number_of_layers
 from lexical_sae.utils.device import resolve_device
 from lexical_sae.utils.errors import SettingsError
 

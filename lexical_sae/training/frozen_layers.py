@@ -18,7 +18,7 @@ from torch import Tensor
 
 from lexical_sae.models.kept_states import CutEncoder, KeptStates, tokens_to_keep
 from lexical_sae.models.lexical_sae import LexicalSAE
-from lexical_sae.training.batch_size import available_memory
+from lexical_sae.training.preparation.batch_size import available_memory
 
 logger = logging.getLogger(__name__)
 

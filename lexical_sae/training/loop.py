@@ -29,15 +29,22 @@ from lexical_sae.circuits.terms import FrequencyPenalty
 from lexical_sae.data.batches import length_buckets
 from lexical_sae.models.lexical_sae import LexicalSAE
 from lexical_sae.models.word_views import without_context
-from lexical_sae.training.batch_size import MicroBatches, automatic_size
-from lexical_sae.training.calibrate import open_about_each, proposed_words, require_offset
-from lexical_sae.training.criterion import NOTHING, Criterion, PieceLoss
 from lexical_sae.training.folds import FoldedDocuments
 from lexical_sae.training.frozen_layers import freeze_lower, kept_lower_states
-from lexical_sae.training.lr_range import FEWEST, REHEARSED_STEPS, Reading, as_found, lr_range_test, rate_with_words
+from lexical_sae.training.loss.criterion import NOTHING, Criterion, PieceLoss
 from lexical_sae.training.optim import Optimizer, ParameterGroup, at_rate, centralise_gradients
+from lexical_sae.training.preparation.batch_size import MicroBatches, automatic_size
+from lexical_sae.training.preparation.calibrated_start import open_about_each, proposed_words, require_offset
+from lexical_sae.training.preparation.lr_range import (
+    FEWEST,
+    REHEARSED_STEPS,
+    Reading,
+    as_found,
+    lr_range_test,
+    rate_with_words,
+)
 from lexical_sae.training.processes import current
-from lexical_sae.training.random_state import chance_as_found, random_state, restore_random_state
+from lexical_sae.training.resuming.random_state import chance_as_found, random_state, restore_random_state
 from lexical_sae.training.settings import TrainingConfig
 from lexical_sae.training.stopping import SILENT_STEPS, EpochScores, NoWordActive, Selection, Silence
 from lexical_sae.training.tasks import Documents, Encoded, Task

@@ -9,12 +9,13 @@ import pytest
 from lexical_sae.config.load import build_config
 from lexical_sae.data import TextSplit
 from lexical_sae.data.splits import draw
-from lexical_sae.runs import Run, evaluating, load_data, run_experiment
-from lexical_sae.runs import name_tests as naming
+from lexical_sae.runs import Run, load_data, run_experiment
 from lexical_sae.runs import run as run_module
-from lexical_sae.runs.evaluating import evaluate_runs
 from lexical_sae.runs.inputs import digest
-from lexical_sae.runs.scoring import read_decisions
+from lexical_sae.runs.measuring import evaluating
+from lexical_sae.runs.measuring import name_tests as naming
+from lexical_sae.runs.measuring.evaluating import evaluate_runs
+from lexical_sae.runs.measuring.scoring import read_decisions
 from lexical_sae.runs.seeds import Watchers
 from lexical_sae.training.loop import Interrupted, Trainer
 from lexical_sae.utils.progress import Step

@@ -5,12 +5,12 @@ from pathlib import Path
 
 from lexical_sae.data import TextSplit
 from lexical_sae.runs import Run, Scores
-from lexical_sae.runs import baselines as baselines
-from lexical_sae.runs import name_tests as naming
-from lexical_sae.runs import summary as measuring
+from lexical_sae.runs.comparing import summary as measuring
 from lexical_sae.runs.folder import CONFIG, EVALUATION, NAMES, RESULTS
 from lexical_sae.runs.inputs import digest
-from lexical_sae.runs.scoring import write_decisions
+from lexical_sae.runs.measuring import baselines as baselines
+from lexical_sae.runs.measuring import name_tests as naming
+from lexical_sae.runs.measuring.scoring import write_decisions
 from lexical_sae.training.loop import Interrupted
 from lexical_sae.utils.progress import Step
 

@@ -3,7 +3,7 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from lexical_sae.models.config import ModelConfig
-from lexical_sae.training.auxiliary_head import AuxiliaryHead
+from lexical_sae.training.loss.auxiliary_head import AuxiliaryHead
 from tests import tiny
 
 

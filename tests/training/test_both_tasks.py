@@ -11,8 +11,8 @@ from lexical_sae.data.batches import tokenize
 from lexical_sae.models.layers.neighbourhood import Neighbourhood
 from lexical_sae.models.lexical_sae import CLASSIFY, TAG, LexicalSAE
 from lexical_sae.recipes import recipe_by_name
-from lexical_sae.training.checkpoint import load_checkpoint, save_checkpoint
 from lexical_sae.training.loop import Callbacks, Interrupted, Trainer
+from lexical_sae.training.resuming.checkpoint import load_checkpoint, save_checkpoint
 from lexical_sae.training.tasks import BothTasks, Documents, positions
 from tests import tiny
 

@@ -5,8 +5,8 @@ import torch
 
 from lexical_sae.models.layers.cut_words import NO_WORD
 from lexical_sae.models.literal_reading import read_words
-from lexical_sae.training import independence
-from lexical_sae.training.independence import Independence, change_of_others
+from lexical_sae.training.loss import independence
+from lexical_sae.training.loss.independence import Independence, change_of_others
 from lexical_sae.training.tasks import ReadTokens
 from tests.literal import TEXTS, batch_of, literal_model
 

@@ -9,8 +9,8 @@ from lexical_sae.data.batches import tokenize
 from lexical_sae.models.config import ModelConfig
 from lexical_sae.models.layers.activation import JumpReLUGate
 from lexical_sae.recipes import recipe_by_name
-from lexical_sae.training.calibrate import open_about_each
-from lexical_sae.training.criterion import Criterion
+from lexical_sae.training.loss.criterion import Criterion
+from lexical_sae.training.preparation.calibrated_start import open_about_each
 from lexical_sae.training.tasks import Documents, positions
 from lexical_sae.training.word_vectors import learn_together
 from tests import tiny

@@ -7,10 +7,11 @@ from lexical_sae.data.batches import LONG_TEXT, TokenizedTexts, length_buckets, 
 from lexical_sae.models.backbone import load_backbone
 from lexical_sae.models.long_texts import Windows
 from lexical_sae.recipes import recipe_by_name
-from lexical_sae.training import frozen_layers, independence
+from lexical_sae.training import frozen_layers
 from lexical_sae.training.dense.frozen import mean_states
-from lexical_sae.training.independence import change_of_others
 from lexical_sae.training.loop import Trainer
+from lexical_sae.training.loss import independence
+from lexical_sae.training.loss.independence import change_of_others
 from lexical_sae.training.tasks import Documents, ReadTokens
 from lexical_sae.training.word_table import default_activations, word_vectors
 from tests import tiny

@@ -13,9 +13,9 @@ from lexical_sae.data.batches import tokenize
 from lexical_sae.models.config import ModelConfig
 from lexical_sae.models.layers.virtual_expander import VirtualExpander
 from lexical_sae.recipes import RECIPES, recipe_by_name
-from lexical_sae.training.checkpoint import load_checkpoint, save_checkpoint
 from lexical_sae.training.loop import Callbacks, Interrupted, StoppedBeforeSaving, Trainer
 from lexical_sae.training.optim import AdamWEMA
+from lexical_sae.training.resuming.checkpoint import load_checkpoint, save_checkpoint
 from lexical_sae.training.settings import TrainingConfig
 from lexical_sae.training.stopping import EpochScores, Selection
 from lexical_sae.training.tasks import IGNORED, Documents, Positions

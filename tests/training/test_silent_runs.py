@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from lexical_sae.training import lr_range
 from lexical_sae.training.loop import Callbacks
-from lexical_sae.training.lr_range import REHEARSED_STEPS
+from lexical_sae.training.preparation import lr_range
+from lexical_sae.training.preparation.lr_range import REHEARSED_STEPS
 from lexical_sae.training.stopping import SILENT_STEPS, NoWordActive, Silence
 from tests.training.test_loop import assert_bitwise_equal, recipe_trainer, weights
 

@@ -12,11 +12,11 @@ from lexical_sae.data import TextSplit, load_text_dataset
 from lexical_sae.models.dense_baseline import DenseClassifier
 from lexical_sae.report.terminal import baseline_figures
 from lexical_sae.runs import Run, compare_again, run_baselines, run_experiment, run_names
-from lexical_sae.runs import baselines as baselines
-from lexical_sae.runs.baselines import read_baselines
 from lexical_sae.runs.experiment import train_run
 from lexical_sae.runs.inputs import digest, load_data
-from lexical_sae.runs.scoring import Decisions, paired_difference, read_decisions
+from lexical_sae.runs.measuring import baselines as baselines
+from lexical_sae.runs.measuring.baselines import read_baselines
+from lexical_sae.runs.measuring.scoring import Decisions, paired_difference, read_decisions
 from lexical_sae.training.dense.classifier import BaselineScores, dense_baseline, macro_f1, tfidf_baseline
 from lexical_sae.training.dense.fine_tuning import DenseTraining
 from tests import tiny

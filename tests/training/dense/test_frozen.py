@@ -7,7 +7,7 @@ import torch
 from lexical_sae.config.load import build_config
 from lexical_sae.data import TextDataset, TextSplit
 from lexical_sae.models.backbone import load_backbone
-from lexical_sae.runs.baselines import cheap_baselines
+from lexical_sae.runs.measuring.baselines import cheap_baselines
 from lexical_sae.training.dense import frozen as room
 from lexical_sae.training.dense.frozen import STRENGTHS, cross_validated, frozen_baseline, mean_states
 from lexical_sae.training.folds import stratified_folds

@@ -6,11 +6,11 @@ from itertools import chain, repeat, zip_longest
 from pathlib import Path
 from typing import Any
 
-from lexical_sae.data.decoding import UNPACKERS, ZIP, DataFile, data_file
-from lexical_sae.data.delimited import csv_table, tsv_table, with_columns
-from lexical_sae.data.frames import frame_table
-from lexical_sae.data.json_rows import json_table, jsonl_table
-from lexical_sae.data.table import Table, list_places, quoted, refuse_repeated
+from lexical_sae.data.tables.csv_rows import csv_table, tsv_table, with_columns
+from lexical_sae.data.tables.decoding import UNPACKERS, ZIP, DataFile, data_file
+from lexical_sae.data.tables.frames import frame_table
+from lexical_sae.data.tables.json_rows import json_table, jsonl_table
+from lexical_sae.data.tables.table import Table, list_places, quoted, refuse_repeated
 from lexical_sae.utils.errors import DataError, MissingPackageError
 
 Columns = Sequence[str] | None

@@ -22,14 +22,14 @@ from lexical_sae.report.studies.comparison import (
     comparison_page,
 )
 from lexical_sae.report.tables import tables_html
-from lexical_sae.runs.baselines import baseline_decisions, measured_baselines, pairs_by_seed
+from lexical_sae.runs.comparing.summary import is_begun, measure_run
+from lexical_sae.runs.comparing.variants import Study, Variant
 from lexical_sae.runs.folder import CONFIG, MODEL, REPORT, RESULTS, RunFolder
 from lexical_sae.runs.inputs import load_data
+from lexical_sae.runs.measuring.baselines import baseline_decisions, measured_baselines, pairs_by_seed
+from lexical_sae.runs.measuring.scoring import holm, paired_difference
 from lexical_sae.runs.run import Run
-from lexical_sae.runs.scoring import holm, paired_difference
 from lexical_sae.runs.seeds import Watchers
-from lexical_sae.runs.summary import is_begun, measure_run
-from lexical_sae.runs.variants import Study, Variant
 from lexical_sae.utils.errors import SavedFileError
 
 

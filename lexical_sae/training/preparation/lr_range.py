@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from lexical_sae.training.optim import ParameterGroup, at_rate
 from lexical_sae.training.processes import current
-from lexical_sae.training.random_state import Generator, chance_as_found
+from lexical_sae.training.resuming.random_state import Generator, chance_as_found
 
 logger = logging.getLogger(__name__)
 

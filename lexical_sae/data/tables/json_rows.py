@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from io import TextIOBase
 from typing import Any
 
-from lexical_sae.data.decoding import lines_of
-from lexical_sae.data.table import Table, table_of_dicts
+from lexical_sae.data.tables.decoding import lines_of
+from lexical_sae.data.tables.table import Table, table_of_dicts
 from lexical_sae.utils.errors import DataError
 
 _SPACE = re.compile(r"[ \t\r\n]*")

@@ -1,6 +1,6 @@
 """Rows of a text file a block at a time, in constant memory: what cannot be read becomes a bad row, not an error.
 
-The same formats as `lexical_sae.data.formats` reads whole; Parquet and Arrow files are the business of who has pyarrow.
+The same formats as `tables.formats` reads whole; Parquet and Arrow files are the business of who has pyarrow.
 """
 
 import io
@@ -11,10 +11,10 @@ from io import TextIOBase
 from itertools import islice
 from typing import IO, Any, NamedTuple
 
-from lexical_sae.data.decoding import DataFile, lines_of
-from lexical_sae.data.delimited import BLOCK, Block, csv_blocks, header_names, tsv_blocks
-from lexical_sae.data.json_rows import json_object
-from lexical_sae.data.table import refuse_repeated
+from lexical_sae.data.tables.csv_rows import BLOCK, Block, csv_blocks, header_names, tsv_blocks
+from lexical_sae.data.tables.decoding import DataFile, lines_of
+from lexical_sae.data.tables.json_rows import json_object
+from lexical_sae.data.tables.table import refuse_repeated
 from lexical_sae.utils.errors import DataError
 
 LONGEST_FIELD = 2**24

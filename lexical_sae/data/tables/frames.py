@@ -8,7 +8,7 @@ from typing import Any
 
 import narwhals as nw
 
-from lexical_sae.data.table import Table, refuse_repeated
+from lexical_sae.data.tables.table import Table, refuse_repeated
 from lexical_sae.utils.errors import MissingPackageError, UnavailableError
 
 

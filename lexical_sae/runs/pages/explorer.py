@@ -11,7 +11,7 @@ from lexical_sae.explorer.page import page_html
 from lexical_sae.inference.labels import labels_of
 from lexical_sae.models.lexical_sae import LexicalSAE
 from lexical_sae.runs.folder import EXPLORER
-from lexical_sae.runs.report_parts import ReportParts
+from lexical_sae.runs.pages.report_parts import ReportParts
 from lexical_sae.runs.run import Run
 from lexical_sae.utils.errors import SettingsError
 from lexical_sae.utils.files import require_writable_target, write_text

@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 from lexical_sae.config.schema import ExperimentConfig
 from lexical_sae.report.charts.frontier import SHIFTS, Frontier, FrontierPoint, frontier_svg, value_text
 from lexical_sae.report.studies.run_figures import RunFigures
-from lexical_sae.runs.baselines import measured_baselines, read_baselines
+from lexical_sae.runs.comparing.summary import is_begun, measure_run
+from lexical_sae.runs.comparing.variants import with_changes
 from lexical_sae.runs.folder import BASELINES, DECISIONS, RESULTS
+from lexical_sae.runs.measuring.baselines import measured_baselines, read_baselines
 from lexical_sae.runs.run import Run
 from lexical_sae.runs.seeds import Watchers, require_one_experiment
-from lexical_sae.runs.summary import is_begun, measure_run
-from lexical_sae.runs.variants import with_changes
 from lexical_sae.training.settings import TrainingConfig
 from lexical_sae.utils.errors import SettingsError
 from lexical_sae.utils.files import read_written, write_text

@@ -15,7 +15,7 @@ import yaml
 
 from lexical_sae.config.load import full_name, merge, parse_config
 from lexical_sae.config.schema import ExperimentConfig
-from lexical_sae.data.formats import is_data_file, stem_of
+from lexical_sae.data.tables.formats import is_data_file, stem_of
 from lexical_sae.models.config import GateConfig
 from lexical_sae.recipes import RECIPES
 from lexical_sae.utils.errors import SettingsError

@@ -18,7 +18,7 @@ from lexical_sae.outputs import CLASSES, Classes
 from lexical_sae.report.explanation.shifts import shift_of
 from lexical_sae.report.page import Confusion, Example, Lead, Page, page_html
 from lexical_sae.runs.folder import CONFIG, ENVIRONMENT, HISTORY, MEASURED, REPORT, RESULTS
-from lexical_sae.runs.report_parts import ReportParts
+from lexical_sae.runs.pages.report_parts import ReportParts
 from lexical_sae.runs.run import Run
 from lexical_sae.utils.errors import SavedFileError
 from lexical_sae.utils.files import require_writable_target, write_text

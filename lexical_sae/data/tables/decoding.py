@@ -19,7 +19,7 @@ from io import TextIOBase
 from pathlib import Path
 from typing import IO, Any
 
-from lexical_sae.data.table import Table, quoted
+from lexical_sae.data.tables.table import Table, quoted
 from lexical_sae.utils.errors import DataError
 
 UNPACKERS: Mapping[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}

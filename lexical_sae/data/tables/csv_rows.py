@@ -11,8 +11,8 @@ from io import TextIOBase
 from itertools import chain, islice
 from typing import NamedTuple
 
-from lexical_sae.data.decoding import lines_of
-from lexical_sae.data.table import Table, list_places, quoted, refuse_repeated
+from lexical_sae.data.tables.decoding import lines_of
+from lexical_sae.data.tables.table import Table, list_places, quoted, refuse_repeated
 from lexical_sae.utils.errors import DataError
 
 BLOCK = 2048

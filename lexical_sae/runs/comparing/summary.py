@@ -9,7 +9,7 @@ from lexical_sae.report.studies.run_figures import RunFigures
 from lexical_sae.runs.experiment import run_experiment
 from lexical_sae.runs.folder import CONFIG
 from lexical_sae.runs.inputs import require_classes
-from lexical_sae.runs.name_tests import name_runs
+from lexical_sae.runs.measuring.name_tests import name_runs
 from lexical_sae.runs.run import Run
 from lexical_sae.runs.seeds import Watchers, over_seeds
 

@@ -16,10 +16,10 @@ from lexical_sae.data import TextDataset
 from lexical_sae.outputs import CLASSES
 from lexical_sae.runs.folder import BASELINES, DECISIONS, write_json
 from lexical_sae.runs.inputs import digest, load_data, output_of, text_digests
+from lexical_sae.runs.measuring.scoring import Decisions, paired_difference, score
+from lexical_sae.runs.measuring.target_baselines import target_baselines
 from lexical_sae.runs.run import Run
-from lexical_sae.runs.scoring import Decisions, paired_difference, score
 from lexical_sae.runs.seeds import Watchers, require_one_experiment
-from lexical_sae.runs.target_baselines import target_baselines
 from lexical_sae.training.dense.classifier import BaselineScores, dense_baseline, tfidf_baseline
 from lexical_sae.training.dense.fine_tuning import DENSE_RATES, DenseTraining, rate_name
 from lexical_sae.training.dense.frozen import frozen_baseline
