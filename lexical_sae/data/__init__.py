@@ -6,7 +6,7 @@
     load_tagged_dataset("conll2003")     sentences with one BIO tag per word
 
 Flow of one set: files or hub -> `tables` (rows with line numbers) -> `rows` (which columns, which rows) -> `Source`
-(the official splits) -> `splits` (held out where the source lacks them, by `sampling`) -> `TextDataset` or `TaggedDataset`.
+(the official splits) -> `splits` (held out where the source lacks them, by `sampling`) -> `examples` (the data set).
 From there to the model: `encoding` (tokens), `batches`, `words` (of a text), `vocabulary` and `dimensions` (of the
 model), `language`.
 """

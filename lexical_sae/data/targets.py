@@ -17,8 +17,6 @@ import numpy as np
 from lexical_sae.data.examples import TextSplit
 from lexical_sae.data.rows import (
     LabelledRows,
-    choose_columns,
-    choose_text_column,
     class_notes,
     identities_of,
     labelled_rows,
@@ -27,6 +25,7 @@ from lexical_sae.data.rows import (
     usable_rows,
 )
 from lexical_sae.data.tables.cell_values import is_missing, label_problem, label_text, sorted_label_names
+from lexical_sae.data.tables.columns import choose_columns, choose_text_column
 from lexical_sae.data.tables.table import Table, quoted
 from lexical_sae.utils.errors import DataError
 from lexical_sae.utils.suggest import did_you_mean

@@ -16,7 +16,8 @@ from lexical_sae.runs.experiment import TrainedRun, run_experiment, setup_and_tr
 from lexical_sae.runs.inputs import documents, load_data, require_same_labels
 from lexical_sae.runs.measuring.baselines import baselines_beside, compare_again, run_baselines
 from lexical_sae.runs.measuring.name_tests import run_names
-from lexical_sae.runs.measuring.scoring import Scores, require_same_rows, score
+from lexical_sae.runs.measuring.paired import require_same_rows
+from lexical_sae.runs.measuring.scoring import Scores, score
 from lexical_sae.runs.run import Run
 from lexical_sae.runs.unseen import UnseenTexts, unseen_texts
 

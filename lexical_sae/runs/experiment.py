@@ -27,7 +27,8 @@ from lexical_sae.runs.in_memory import train_model
 from lexical_sae.runs.inputs import documents, load_data
 from lexical_sae.runs.measuring.evaluating import evaluate_run
 from lexical_sae.runs.measuring.name_tests import name_run
-from lexical_sae.runs.measuring.scoring import Scores, score, write_decisions
+from lexical_sae.runs.measuring.paired import write_decisions
+from lexical_sae.runs.measuring.scoring import Scores, score
 from lexical_sae.runs.planning import within_minutes
 from lexical_sae.runs.run import Run
 from lexical_sae.runs.seeds import Watchers, run_seeds, with_measurements

@@ -11,5 +11,5 @@ folds, word_table, table_choice, certain_rows, word_prior    the table of litera
 word_vectors        word vectors that learn together
 processes           several processes under `torchrun`
 callbacks, settings who is told; every key of `training`
-dense               the dense baselines
+baselines           dense, frozen and TF-IDF baselines
 """

@@ -7,7 +7,7 @@ from lexical_sae.runs.comparing import comparison
 from lexical_sae.runs.comparing.comparison import run_comparison
 from lexical_sae.runs.comparing.variants import load_datasets, load_variants, term_ablations
 from lexical_sae.runs.seeds import Watchers
-from lexical_sae.training.loop import Interrupted
+from lexical_sae.training.stopping import Interrupted
 from tests.runs.work import YARDSTICKS, Work, baseline_run
 
 MORE = "variants: {less: {training.active_target: 20}, more: {training.active_target: 60}}\n"

@@ -27,7 +27,7 @@ from lexical_sae.runs.comparing.variants import Study, Variant
 from lexical_sae.runs.folder import CONFIG, MODEL, REPORT, RESULTS, RunFolder
 from lexical_sae.runs.inputs import load_data
 from lexical_sae.runs.measuring.baselines import baseline_decisions, measured_baselines, pairs_by_seed
-from lexical_sae.runs.measuring.scoring import holm, paired_difference
+from lexical_sae.runs.measuring.paired import holm, paired_difference
 from lexical_sae.runs.run import Run
 from lexical_sae.runs.seeds import Watchers
 from lexical_sae.utils.errors import SavedFileError

@@ -16,13 +16,16 @@ from lexical_sae.data import TextDataset
 from lexical_sae.outputs import CLASSES
 from lexical_sae.runs.folder import BASELINES, DECISIONS, write_json
 from lexical_sae.runs.inputs import digest, load_data, output_of, text_digests
-from lexical_sae.runs.measuring.scoring import Decisions, paired_difference, score
+from lexical_sae.runs.measuring.paired import Decisions, paired_difference
+from lexical_sae.runs.measuring.scoring import score
 from lexical_sae.runs.measuring.target_baselines import target_baselines
 from lexical_sae.runs.run import Run
 from lexical_sae.runs.seeds import Watchers, require_one_experiment
-from lexical_sae.training.dense.classifier import BaselineScores, dense_baseline, tfidf_baseline
-from lexical_sae.training.dense.fine_tuning import DENSE_RATES, DenseTraining, rate_name
-from lexical_sae.training.dense.frozen import frozen_baseline
+from lexical_sae.training.baselines.dense import dense_baseline
+from lexical_sae.training.baselines.fine_tuning import DENSE_RATES, DenseTraining, rate_name
+from lexical_sae.training.baselines.frozen import FrozenEncoder, frozen_baseline
+from lexical_sae.training.baselines.scores import BaselineScores
+from lexical_sae.training.baselines.tfidf import tfidf_baseline
 from lexical_sae.utils.cost import WorkCost, with_cost
 from lexical_sae.utils.errors import SavedFileError
 from lexical_sae.utils.progress import OnStep, silent
@@ -124,15 +127,9 @@ def cheap_baselines(
 
     Both end in a logistic regression.
     """
-    frozen = partial(
-        frozen_baseline,
-        dataset,
-        config.model.name,
-        max_length=config.model.max_length,
-        most_windows=config.model.windows_read,
-        device=device,
-        on_step=on_step,
-    )
+    settings = config.model
+    encoder = FrozenEncoder(settings.name, settings.max_length, settings.windows_read, device)
+    frozen = partial(frozen_baseline, dataset, encoder, on_step)
     return tuple(
         BaselineRun.of(seed, dataset, measure) for measure in (partial(tfidf_baseline, dataset, on_step), frozen)
     )

@@ -25,17 +25,12 @@ NAMED = "names"
 """Where an evaluation keeps what names came to."""
 
 
-def evaluate_runs(run: Run, watchers: Watchers = Watchers()) -> dict[int, dict[str, Any]]:
-    """The evaluation of each seed's model on its test texts, by seed; measured where it is not there yet.
-
-    The saved model is measured, so it is what others will use. Test texts beyond `evaluation.texts` are left out at
-    random.
-    """
-    return {one.seed: evaluate_run(one, watchers) for one in run.seeds}
-
-
 def evaluate_run(run: Run, watchers: Watchers = Watchers()) -> dict[str, Any]:
-    """The evaluation of one seed's model, and where the settings ask for them, its sparse autoencoders."""
+    """The evaluation of one seed's model, and where the settings ask for them, its sparse autoencoders.
+
+    Measured where it is not there yet. The saved model is measured, so it is what others will use. Test texts beyond
+    `evaluation.texts` are left out at random.
+    """
     if run.config.mechanistic.sae_comparison and not (run.folder / RESULTS).is_file():
         on_step = watchers.until_interrupted("evaluating; the training is complete")
         found = compare_with_saes(*run.model_and_data(), SAESettings(seed=run.seed), on_step=on_step)

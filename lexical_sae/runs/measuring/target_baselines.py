@@ -19,7 +19,8 @@ from lexical_sae.outputs.figures import paired
 from lexical_sae.runs.folder import BASELINES, write_json
 from lexical_sae.runs.inputs import digest
 from lexical_sae.runs.run import Run
-from lexical_sae.training.dense.targets import TargetBaseline, frozen_targets, tfidf_targets
+from lexical_sae.training.baselines.frozen import FrozenEncoder
+from lexical_sae.training.baselines.targets import TargetBaseline, frozen_targets, tfidf_targets
 from lexical_sae.utils.cost import with_cost
 from lexical_sae.utils.progress import OnStep, silent
 
@@ -40,14 +41,8 @@ def target_baselines(run: Run, *, on_step: OnStep = silent) -> dict[str, Any]:
     output, names = model.output, dataset.label_names
     assert isinstance(output, Scored), "classes have baselines of their own"
     settings = run.config.model
-    frozen = partial(
-        frozen_targets,
-        dataset,
-        settings.name,
-        max_length=settings.max_length,
-        most_windows=settings.windows_read,
-        device=run.device,
-    )
+    encoder = FrozenEncoder(settings.name, settings.max_length, settings.windows_read, run.device)
+    frozen = partial(frozen_targets, dataset, encoder)
     measured = [with_cost(partial(work, on_step=on_step)) for work in (partial(tfidf_targets, dataset), frozen)]
     logits = logits_of(model, dataset)
     gold = dataset.test.labels

@@ -33,8 +33,8 @@ from lexical_sae.runs.run import Run
 from lexical_sae.runs.seeds import Watchers
 from lexical_sae.runs.tagging.documents import load_documents
 from lexical_sae.runs.tagging.pages import DENSE, LEXICON_SENTENCES, write_tagging_report
-from lexical_sae.training.dense.fine_tuning import DENSE_RATES
-from lexical_sae.training.dense.tagger import dense_tagger
+from lexical_sae.training.baselines.dense_tagger import dense_tagger
+from lexical_sae.training.baselines.fine_tuning import DENSE_RATES
 from lexical_sae.training.processes import current
 from lexical_sae.training.stopping import EpochScores
 from lexical_sae.utils.cost import with_cost

@@ -21,8 +21,9 @@ from lexical_sae.data.batches import length_buckets
 from lexical_sae.models.lexical_sae import LexicalSAE
 from lexical_sae.models.word_views import without_context
 from lexical_sae.outputs import Classes
+from lexical_sae.training.samples import Encoded
 from lexical_sae.training.settings import TrainingConfig
-from lexical_sae.training.tasks import Encoded, Task
+from lexical_sae.training.tasks import Task
 from lexical_sae.utils.errors import SettingsError
 
 

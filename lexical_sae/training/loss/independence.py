@@ -15,7 +15,7 @@ from lexical_sae.circuits.losses import Scalar
 from lexical_sae.models.layers.cut_words import NO_WORD
 from lexical_sae.models.lexical_sae import LexicalSAE
 from lexical_sae.models.literal_reading import WordsRead, read_words
-from lexical_sae.training.tasks import ReadTokens
+from lexical_sae.training.samples import ReadTokens
 from lexical_sae.utils.part import PartConfig
 
 

@@ -13,7 +13,7 @@ from lexical_sae.data.batches import Batch, batches
 from lexical_sae.data.word_rows import Place, WordRows
 from lexical_sae.models.dense_baseline import DenseTagger
 from lexical_sae.models.layers.shapes import ShapeFeatures
-from lexical_sae.training.dense.fine_tuning import DenseTraining, best_of_rates, fine_tune
+from lexical_sae.training.baselines.fine_tuning import DenseTraining, best_of_rates, fine_tune
 from lexical_sae.training.tasks import IGNORED, Positions, positions
 from lexical_sae.utils.device import resolve_device
 from lexical_sae.utils.progress import OnStep

@@ -6,10 +6,16 @@ import torch
 
 from lexical_sae.config.load import build_config
 from lexical_sae.data import TextDataset, TextSplit
-from lexical_sae.models.backbone import load_backbone
+from lexical_sae.models.pretrained import load_backbone
 from lexical_sae.runs.measuring.baselines import cheap_baselines
-from lexical_sae.training.dense import frozen as room
-from lexical_sae.training.dense.frozen import STRENGTHS, cross_validated, frozen_baseline, mean_states
+from lexical_sae.training.baselines import frozen as room
+from lexical_sae.training.baselines.frozen import (
+    STRENGTHS,
+    FrozenEncoder,
+    cross_validated,
+    frozen_baseline,
+    mean_states,
+)
 from lexical_sae.training.folds import stratified_folds
 from tests import tiny
 
@@ -41,7 +47,7 @@ def test_mean_states_are_those_of_the_real_tokens_alone(encoder):
 
 def test_it_learns_what_the_encoder_tells_apart_and_keeps_every_answer(encoder, dataset):
     steps = []
-    scores = frozen_baseline(dataset, encoder, max_length=32, device="cpu", on_step=steps.append)
+    scores = frozen_baseline(dataset, FrozenEncoder(encoder, max_length=32, device="cpu"), on_step=steps.append)
     assert scores.accuracy == 1.0
     assert len(scores.is_correct) == len(dataset.test)
     assert scores.setting in scores.validation
@@ -52,9 +58,9 @@ def test_neither_validation_nor_test_texts_decide_anything(encoder, dataset):
     def turned(split):
         return TextSplit(split.texts, tuple(1 - label for label in split.labels))
 
-    usual = frozen_baseline(dataset, encoder, max_length=32, device="cpu")
+    usual = frozen_baseline(dataset, FrozenEncoder(encoder, max_length=32, device="cpu"))
     other = replace(dataset, validation=turned(dataset.validation), test=turned(dataset.test))
-    scores = frozen_baseline(other, encoder, max_length=32, device="cpu")
+    scores = frozen_baseline(other, FrozenEncoder(encoder, max_length=32, device="cpu"))
     assert scores.accuracy == 0.0
     assert (scores.setting, scores.validation) == (usual.setting, usual.validation)
 
@@ -84,7 +90,9 @@ def test_where_there_are_too_few_texts_to_choose_the_usual_prior_is_taken(labels
     assert cross_validated(np.eye(len(labels)), np.array(labels)) == {}
     texts = tuple((tiny.GOOD if label else tiny.BAD)[i % 4] for i, label in enumerate(labels))
     few = TextSplit(texts, tuple(labels))
-    scores = frozen_baseline(TextDataset("few", ("a", "b"), few, few, few), encoder, max_length=32, device="cpu")
+    scores = frozen_baseline(
+        TextDataset("few", ("a", "b"), few, few, few), FrozenEncoder(encoder, max_length=32, device="cpu")
+    )
     assert (scores.setting, scores.validation) == (f"C={room.USUAL_STRENGTH:g}", {})
 
 

@@ -5,8 +5,9 @@
 3. The regression's prior is chosen by cross-validation on the training texts; validation texts are not used.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -15,12 +16,13 @@ from numpy import ndarray
 from sklearn.linear_model import LogisticRegression
 from torch import Tensor
 
-from lexical_sae.data import TextDataset
+from lexical_sae.data import TextDataset, TextSplit
 from lexical_sae.data.batches import length_buckets, tokenize
 from lexical_sae.data.encoding import special_tokens_around
-from lexical_sae.models.backbone import Backbone, load_backbone
+from lexical_sae.models.backbone import Backbone
 from lexical_sae.models.long_texts import Windows, longest
-from lexical_sae.training.dense.classifier import BaselineScores, scores_on
+from lexical_sae.models.pretrained import load_backbone
+from lexical_sae.training.baselines.scores import BaselineScores, scores_on
 from lexical_sae.training.folds import FOLDS, stratified_folds
 from lexical_sae.utils.device import resolve_device
 from lexical_sae.utils.progress import OnStep, Step, silent
@@ -32,33 +34,37 @@ USUAL_STRENGTH = 0.01
 """Where there are too few texts to choose."""
 
 
-def frozen_baseline(
-    dataset: TextDataset,
-    backbone: str,
-    *,
-    max_length: int,
-    most_windows: int = 1,
-    device: str = "auto",
-    on_step: OnStep = silent,
-) -> BaselineScores:
+@dataclass(frozen=True)
+class FrozenEncoder:
+    """An encoder as it was published, and how much of a text it reads."""
+
+    backbone: str
+    """`bundled:minilm`, a local folder or a hub name."""
+    max_length: int
+    """Tokens that the encoder reads at once."""
+    most_windows: int = 1
+    """How many windows of so many tokens a longer text is read in; what is left of it is cut."""
+    device: str = "auto"
+
+    def states(self, splits: Iterable[TextSplit], on_step: OnStep = silent) -> list[Float[ndarray, "T E"]]:
+        """The mean state of each text, split by split."""
+        encoder = load_backbone(self.backbone, reads_logits=False).to(resolve_device(self.device)).eval()
+        read = partial(mean_states, encoder, max_length=self.max_length, most_windows=self.most_windows)
+        return [read(split.texts, on_step=on_step).double().numpy() for split in splits]
+
+
+def frozen_baseline(dataset: TextDataset, encoder: FrozenEncoder, on_step: OnStep = silent) -> BaselineScores:
     """Logistic regression on the mean states of an encoder that is not trained.
 
     Args:
         dataset: Its training texts are fitted on, its test texts scored.
-        backbone: `bundled:minilm`, a local folder or a hub name.
-        max_length: Tokens that the encoder reads at once.
-        most_windows: How many windows of so many tokens a longer text is read in; what is left of it is cut.
-        device: Where the encoder runs.
+        encoder: What reads them.
         on_step: Told of progress.
 
     Returns:
         Its scores, as those of the other baselines; `validation` holds the cross-validated accuracies.
     """
-    encoder = load_backbone(backbone, reads_logits=False).to(resolve_device(device)).eval()
-    splits = (dataset.train.texts, dataset.test.texts)
-    train, test = (
-        mean_states(encoder, texts, max_length, most_windows, on_step=on_step).double().numpy() for texts in splits
-    )
+    train, test = encoder.states((dataset.train, dataset.test), on_step)
     fitted = FrozenRegression.fit(train, np.asarray(dataset.train.labels), on_step)
     named = {f"C={strength:g}": accuracy for strength, accuracy in fitted.validated.items()}
     return scores_on(dataset.test, NAME, fitted.predict(test), f"C={fitted.strength:g}", named)

@@ -16,9 +16,11 @@ from lexical_sae.runs.experiment import train_run
 from lexical_sae.runs.inputs import digest, load_data
 from lexical_sae.runs.measuring import baselines as baselines
 from lexical_sae.runs.measuring.baselines import read_baselines
-from lexical_sae.runs.measuring.scoring import Decisions, paired_difference, read_decisions
-from lexical_sae.training.dense.classifier import BaselineScores, dense_baseline, macro_f1, tfidf_baseline
-from lexical_sae.training.dense.fine_tuning import DenseTraining
+from lexical_sae.runs.measuring.paired import Decisions, paired_difference, read_decisions
+from lexical_sae.training.baselines.dense import dense_baseline
+from lexical_sae.training.baselines.fine_tuning import DenseTraining
+from lexical_sae.training.baselines.scores import BaselineScores, macro_f1
+from lexical_sae.training.baselines.tfidf import tfidf_baseline
 from tests import tiny
 from tests.tiny import BAD, GOOD
 

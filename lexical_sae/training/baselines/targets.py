@@ -9,7 +9,6 @@ is chosen on validation texts by the loss, and thresholds as for the model: by t
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,11 +19,9 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from torch import Tensor
 
 from lexical_sae.data import TextDataset
-from lexical_sae.models.backbone import load_backbone
 from lexical_sae.outputs import OUTPUTS, Labels, Number, Scored
-from lexical_sae.training.dense.classifier import counted_words
-from lexical_sae.training.dense.frozen import NAME, mean_states
-from lexical_sae.utils.device import resolve_device
+from lexical_sae.training.baselines.frozen import NAME, FrozenEncoder
+from lexical_sae.training.baselines.tfidf import counted_words
 from lexical_sae.utils.progress import OnStep, Step, silent
 
 Columns = Any
@@ -50,20 +47,9 @@ def tfidf_targets(dataset: TextDataset, on_step: OnStep = silent) -> TargetBasel
     return _best(dataset, "TF-IDF", train, others, TFIDF_STRENGTHS[dataset.output], on_step)
 
 
-def frozen_targets(
-    dataset: TextDataset,
-    backbone: str,
-    *,
-    max_length: int,
-    most_windows: int = 1,
-    device: str = "auto",
-    on_step: OnStep = silent,
-) -> TargetBaseline:
+def frozen_targets(dataset: TextDataset, encoder: FrozenEncoder, on_step: OnStep = silent) -> TargetBaseline:
     """Mean states of an encoder that is not trained into linear models."""
-    encoder = load_backbone(backbone, reads_logits=False).to(resolve_device(device)).eval()
-    splits = (dataset.train, dataset.validation, dataset.test)
-    read = partial(mean_states, encoder, max_length=max_length, most_windows=most_windows, on_step=on_step)
-    states = [read(split.texts).double().numpy() for split in splits]
+    states = encoder.states((dataset.train, dataset.validation, dataset.test), on_step)
     centre, scale = states[0].mean(0), states[0].std(0) + 1e-6
     train, *others = ((part - centre) / scale for part in states)
     return _best(dataset, NAME, train, others, FROZEN_STRENGTHS[dataset.output], on_step)
