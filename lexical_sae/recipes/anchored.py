@@ -32,7 +32,7 @@ def anchored() -> Recipe:
         count=CountConstraint.Config(),
         negations=0.3,
         independence=Independence.Config(),
-        auxiliary=AuxiliaryHead.Config(imitation=1.0),
+        auxiliary=AuxiliaryHead.Config(imitation=1.0, rate=1.0),
         encoder_dropout=0.0,
         learning_rate=1e-4,
         head_rate=10.0,

@@ -72,15 +72,20 @@ class Steps:
         return [self._backward_alike(alike, samples) for alike in self.task.alike(rows)]
 
     def parameter_groups(self, rate: float) -> list[ParameterGroup]:
-        """Every parameter that learns, once: encoder, gate, and the rest (expander, pool, heads, criterion)."""
+        """Every parameter that learns, once: encoder, gate, auxiliary head, and the rest (expander, pool, heads)."""
         settings, model = self.settings, self.model
         encoder = {id(p) for p in encoder_parameters(model)}
         gate = {id(p) for p in model.gate.parameters()}
         learning = [p for p in (*model.parameters(), *self.criterion.parameters()) if p.requires_grad]
-        rest = [p for p in learning if id(p) not in encoder | gate]
+        auxiliary = (
+            set() if self.criterion.auxiliary is None else {id(p) for p in self.criterion.auxiliary.parameters()}
+        )
+        rest = [p for p in learning if id(p) not in encoder | gate | auxiliary]
+        helping = settings.auxiliary.rate or settings.head_rate if settings.auxiliary else settings.head_rate
         groups = [
             ParameterGroup("encoder", [p for p in learning if id(p) in encoder], rate),
             ParameterGroup("head", rest, rate * settings.head_rate),
+            ParameterGroup("auxiliary", [p for p in learning if id(p) in auxiliary], rate * helping),
             ParameterGroup("gate", [p for p in learning if id(p) in gate], rate * settings.gate_rate, decays=False),
         ]
         return [group for group in groups if group.params]

@@ -1,6 +1,6 @@
 """What comes before the first step, in this order; none of it counts as a step.
 
-1. The table of literal words is fitted.
+1. The table of literal words is fitted, and the auxiliary head begins at a regression.
 2. Words that may be revived are proposed, and the gate opens about as many words as are wanted.
 3. The batch is fitted to memory, and a learning rate is found: by a range test, then by a rehearsal of the first steps.
 """
@@ -20,6 +20,7 @@ from lexical_sae.training.folds import FoldedDocuments
 from lexical_sae.training.optim import Optimizer, at_rate
 from lexical_sae.training.preparation.batch_size import MicroBatches, automatic_size
 from lexical_sae.training.preparation.calibrated_start import open_about_each, proposed_words, require_offset
+from lexical_sae.training.preparation.linear_start import start_at_regression
 from lexical_sae.training.preparation.lr_range import (
     FEWEST,
     REHEARSED_STEPS,
@@ -60,7 +61,9 @@ class Preparation:
         if isinstance(steps.task, FoldedDocuments):
             folds = steps.task.heads if steps.model.asks_encoder else ()
             with steps.encoder_precision():
-                fit_word_table(steps.model, steps.task, steps.task.folds, folds, self.callbacks.on_step)
+                vectors = fit_word_table(steps.model, steps.task, steps.task.folds, folds, self.callbacks.on_step)
+            if folds:
+                self._start_auxiliary(steps.task, vectors.text_states)
         for term in steps.criterion.objective.terms.values():
             if isinstance(term, FrequencyPenalty) and term.config.proposals:
                 samples = self._logits_of(self._some_texts(PROPOSING_TEXTS))
@@ -90,6 +93,13 @@ class Preparation:
         rate = rate_with_words(found.lr, lambda rate: self._rehearse(rate, found.active))
         self.callbacks.on_record({"event": "learning rate found", "lr": rate})
         return rate
+
+    def _start_auxiliary(self, task: FoldedDocuments, states: Tensor) -> None:
+        """Begin the auxiliary head at what the frozen encoder knows, from the states of the texts not made by rule."""
+        auxiliary, given = self.steps.criterion.auxiliary, task.given()
+        if auxiliary is not None:
+            output, folds = self.steps.model.output_of(task.head), task.folds[: len(given.texts)]
+            start_at_regression(auxiliary, states, given.labels, folds, output, given.weights)
 
     def _open_words(self, words: int) -> None:
         """Open about so many words of each sample, of the kind that has most of them, and calm the heads."""
