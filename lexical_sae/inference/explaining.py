@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, Unpack, overload
+from typing import Any, NamedTuple, overload
 
 from jaxtyping import Float
 from torch import Tensor
@@ -12,7 +12,7 @@ from lexical_sae.inference.causes import find_causes
 from lexical_sae.inference.methods import METHODS, Shares
 from lexical_sae.inference.places import Place, Places, find_places
 from lexical_sae.inference.predicting import predict
-from lexical_sae.inference.question import Asked, Question
+from lexical_sae.inference.question import Question
 from lexical_sae.inference.reading import ReadTexts, answers, is_one_text
 from lexical_sae.inference.unusual import unusual
 from lexical_sae.mechanistic.exact import Removal, leave_one_out
@@ -30,8 +30,13 @@ def explain(  # pyright: ignore[reportOverlappingOverload]
     contrast: str | int | None = None,
     method: str = "dla",
     *,
+    effects: bool = True,
+    places: bool = True,
+    all_tokens: bool = False,
+    abstain: float | None = None,
+    causes: bool = False,
+    merge_inflections: bool = False,
     batch_size: int = 32,
-    **asked: Unpack[Asked],
 ) -> ShownExplanation: ...
 @overload
 def explain(
@@ -41,8 +46,13 @@ def explain(
     contrast: str | int | None = None,
     method: str = "dla",
     *,
+    effects: bool = True,
+    places: bool = True,
+    all_tokens: bool = False,
+    abstain: float | None = None,
+    causes: bool = False,
+    merge_inflections: bool = False,
     batch_size: int = 32,
-    **asked: Unpack[Asked],
 ) -> ShownExplanations: ...
 def explain(
     model: LexicalSAE,
@@ -84,8 +94,8 @@ def explain(
 
     Example: `explain(model, "a warm, funny film", contrast="negative").words[0]`
     """
-    asked = Asked(effects=effects, places=places, causes=causes, abstain=abstain)
-    shown = Asked(all_tokens=all_tokens, merge_inflections=merge_inflections)
+    shown = {"all_tokens": all_tokens, "merge_inflections": merge_inflections}
+    asked = {"effects": effects, "places": places, "causes": causes, "abstain": abstain}
     question = Question.of(model, target, contrast, method, **asked, **shown)
     explanations = ShownExplanations(_explanations(model, texts, question, batch_size))
     return explanations[0] if is_one_text(texts) else explanations
@@ -95,27 +105,33 @@ def explain_stream(
     model: LexicalSAE,
     texts: Iterable[str],
     target: str | int | None = None,
-    *,
     contrast: str | int | None = None,
     method: str = "dla",
+    *,
+    effects: bool = True,
+    places: bool = True,
+    all_tokens: bool = False,
+    abstain: float | None = None,
+    causes: bool = False,
+    merge_inflections: bool = False,
     batch_size: int = 32,
-    **asked: Unpack[Asked],
 ) -> Iterator[ShownExplanation]:
     """Explanations one by one; only a few batches of texts are read ahead and held.
 
     Args:
         model: The classifier.
         texts: An iterable of strings.
-        target, contrast, method, batch_size: As for `explain`.
-        asked: The other arguments of `explain`: `effects`, `places`, `causes`, `abstain`, `all_tokens`,
-            `merge_inflections`.
+        target, contrast, method, effects, places, causes, abstain, all_tokens, merge_inflections, batch_size: As for
+            `explain`.
 
     Returns:
         An iterator over the explanations, in the order of the texts.
 
     Example: `for why in explain_stream(model, open("reviews.txt")): print(why.to_json())`
     """
-    question = Question.of(model, target, contrast, method, **asked)
+    shown = {"all_tokens": all_tokens, "merge_inflections": merge_inflections}
+    asked = {"effects": effects, "places": places, "causes": causes, "abstain": abstain}
+    question = Question.of(model, target, contrast, method, **asked, **shown)
     return _explanations(model, texts, question, batch_size)
 
 

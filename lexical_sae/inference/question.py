@@ -1,7 +1,6 @@
 """What to explain of each decision: for which label, against which, by which method, and with how much detail."""
 
 from dataclasses import dataclass
-from typing import TypedDict, Unpack
 
 import torch
 from jaxtyping import Float, Int
@@ -14,17 +13,6 @@ from lexical_sae.mechanistic.exact import contrast
 from lexical_sae.models.lexical_sae import LexicalSAE
 from lexical_sae.outputs import CLASSES, OutputKind
 from lexical_sae.utils.errors import SettingsError
-
-
-class Asked(TypedDict, total=False):
-    """What may be asked of an explanation beside its label and method; `explain` says what each is."""
-
-    effects: bool
-    places: bool
-    all_tokens: bool
-    abstain: float | None
-    causes: bool
-    merge_inflections: bool
 
 
 @dataclass(frozen=True)
@@ -58,7 +46,13 @@ class Question:
         target: str | int | None,
         contrast: str | int | None,
         method: str,
-        **asked: Unpack[Asked],
+        *,
+        effects: bool,
+        places: bool,
+        all_tokens: bool = False,
+        abstain: float | None = None,
+        causes: bool = False,
+        merge_inflections: bool = False,
     ) -> "Question":
         """The question in the model's terms; what the model does not have is refused."""
         labels = names_of(model)
@@ -69,16 +63,17 @@ class Question:
             labels_of(model, "a contrast")
         if chosen is not None and chosen == other:
             raise SettingsError(f"target and contrast are both {labels[chosen]!r}; a label is not more than itself")
+        abstention = Abstention.of(model, abstain)
         return cls(
             chosen,
             other,
             method,
-            asked.get("effects", True),
-            asked.get("places", True),
-            asked.get("all_tokens", False),
-            Abstention.of(model, asked.get("abstain")),
-            asked.get("causes", False),
-            asked.get("merge_inflections", False),
+            effects,
+            places,
+            all_tokens,
+            abstention,
+            causes,
+            merge_inflections,
             model.output,
         )
 
