@@ -135,6 +135,7 @@ class Trainer:
             for head in model.distinct_heads(train.heads):
                 learn_together(head, model.dimension_embeddings())
         self._optimizer: Optimizer | None = None
+        self._state_spread = 1.0
 
     @property
     def optimizer(self) -> Optimizer:
@@ -212,6 +213,7 @@ class Trainer:
             folds = self.train.heads if self.model.asks_encoder else ()
             with self._encoder_precision():
                 vectors = fit_word_table(self.model, self.train, self.train.folds, folds, self.callbacks.on_step)
+            self._state_spread = vectors.spread
             if folds and self.criterion.auxiliary is not None:
                 self._start_auxiliary(self.train, vectors.text_states)
         for term in self.criterion.objective.terms.values():
@@ -266,11 +268,16 @@ class Trainer:
         auxiliary = (
             set() if self.criterion.auxiliary is None else {id(p) for p in self.criterion.auxiliary.parameters()}
         )
-        rest = [p for p in learning if id(p) not in encoder | gate | auxiliary]
+        context = set() if model.context is None else {id(p) for p in model.context.parameters()}
+        rest = [p for p in learning if id(p) not in encoder | gate | auxiliary | context]
         helping = settings.auxiliary.rate or settings.head_rate if settings.auxiliary else settings.head_rate
         groups = [
             ParameterGroup("encoder", [p for p in learning if id(p) in encoder], rate),
             ParameterGroup("head", rest, rate * settings.head_rate),
+            # In units of the states, which some encoders have small: a step moves the shifts as far with any of them.
+            ParameterGroup(
+                "context", [p for p in learning if id(p) in context], rate * settings.head_rate / self._state_spread
+            ),
             ParameterGroup("auxiliary", [p for p in learning if id(p) in auxiliary], rate * helping),
             ParameterGroup("gate", [p for p in learning if id(p) in gate], rate * settings.gate_rate, decays=False),
         ]
