@@ -42,6 +42,8 @@ class Steps:
         self.processes, self.warmup = processes, warmup
         self.micro = MicroBatches(settings.batch_size or settings.effective_batch)
         self.done = 0
+        self.state_spread = 1.0
+        """How far the states of words lie apart, per coordinate; preparation finds it."""
 
     @property
     def is_constrained(self) -> bool:
@@ -80,11 +82,16 @@ class Steps:
         auxiliary = (
             set() if self.criterion.auxiliary is None else {id(p) for p in self.criterion.auxiliary.parameters()}
         )
-        rest = [p for p in learning if id(p) not in encoder | gate | auxiliary]
+        context = set() if model.context is None else {id(p) for p in model.context.parameters()}
+        rest = [p for p in learning if id(p) not in encoder | gate | auxiliary | context]
         helping = settings.auxiliary.rate or settings.head_rate if settings.auxiliary else settings.head_rate
         groups = [
             ParameterGroup("encoder", [p for p in learning if id(p) in encoder], rate),
             ParameterGroup("head", rest, rate * settings.head_rate),
+            # In units of the states, which some encoders have small: a step moves the shifts as far with any of them.
+            ParameterGroup(
+                "context", [p for p in learning if id(p) in context], rate * settings.head_rate / self.state_spread
+            ),
             ParameterGroup("auxiliary", [p for p in learning if id(p) in auxiliary], rate * helping),
             ParameterGroup("gate", [p for p in learning if id(p) in gate], rate * settings.gate_rate, decays=False),
         ]

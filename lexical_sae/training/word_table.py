@@ -16,6 +16,7 @@
 
 import itertools
 import logging
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -58,6 +59,8 @@ class WordVectors:
     from_embedding: Float[Tensor, "D1 E"]
     """For words that were never met; the last row is the bias."""
     counts: Int[Tensor, " V"]
+    spread: float = 1.0
+    """How far the states of words lie apart, per coordinate: the unit in which context is read from them."""
     text_states: Float[Tensor, "T E"] = torch.empty(0, 0)
     """The mean state of each text's tokens, those that were read."""
 
@@ -163,11 +166,11 @@ def word_vectors(model: LexicalSAE, documents: Documents, on_step: OnStep = sile
         on_step(Step("reading words in the pretrained encoder", done, len(documents.texts)))
     model.train(was_training)
     embeddings = model.literal.embeddings(model.backbone.input_embeddings()).double().cpu()
-    vectors, from_embedding = _shrunk(sums, counts, embeddings, prior_map(model, RIDGE))
-    return WordVectors(vectors, from_embedding, counts, text_states)
+    vectors, from_embedding, scale = _shrunk(sums, counts, embeddings, prior_map(model, RIDGE))
+    return WordVectors(vectors, from_embedding, counts, scale / math.sqrt(vectors.shape[1]), text_states)
 
 
-def _shrunk(sums: Tensor, counts: Tensor, embeddings: Tensor, prior: Tensor) -> tuple[Tensor, Tensor]:
+def _shrunk(sums: Tensor, counts: Tensor, embeddings: Tensor, prior: Tensor) -> tuple[Tensor, Tensor, float]:
     """Centred and scaled to a mean length of one; what embeddings predict is held to `prior` where texts are few."""
     X = torch.cat([embeddings, torch.ones_like(embeddings[:, :1])], dim=1)
     seen = counts > 0
@@ -180,7 +183,7 @@ def _shrunk(sums: Tensor, counts: Tensor, embeddings: Tensor, prior: Tensor) -> 
     centre = (vectors[seen] * times).sum(0) / times.sum()
     scale = (vectors[seen] - centre).square().sum(-1).mean().sqrt().clamp(min=1e-6)
     from_embedding[-1] -= centre
-    return (vectors - centre) / scale, from_embedding / scale
+    return (vectors - centre) / scale, from_embedding / scale, float(scale)
 
 
 @torch.no_grad()

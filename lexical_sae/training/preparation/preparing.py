@@ -62,6 +62,7 @@ class Preparation:
             folds = steps.task.heads if steps.model.asks_encoder else ()
             with steps.encoder_precision():
                 vectors = fit_word_table(steps.model, steps.task, steps.task.folds, folds, self.callbacks.on_step)
+            steps.state_spread = vectors.spread
             if folds:
                 self._start_auxiliary(steps.task, vectors.text_states)
         for term in steps.criterion.objective.terms.values():
