@@ -29,7 +29,7 @@ from lexical_sae.models.layers.literal_words import occurrences
 from lexical_sae.models.lexical_sae import CLASSIFY, LexicalSAE
 from lexical_sae.models.table_head import TableHead
 from lexical_sae.runs.inputs import MOST_UNLABELLED
-from lexical_sae.training.dense.frozen import FrozenRegression
+from lexical_sae.training.baselines.frozen import FrozenRegression
 from lexical_sae.training.folds import stratified_folds
 from lexical_sae.training.literal_vectors import RIDGE, WordVectors, default_activations, vectors_from
 from lexical_sae.training.table_choice import candidates, chosen_penalties

@@ -8,6 +8,7 @@
    texts, whose many words are met often enough, each word's own vector too.
 """
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,7 +24,8 @@ from lexical_sae.models.layers.cut_words import NO_WORD
 from lexical_sae.models.layers.literal_words import occurrences
 from lexical_sae.models.lexical_sae import LexicalSAE
 from lexical_sae.models.literal_reading import USUAL_TOKENS, read_words
-from lexical_sae.training.tasks import Documents, ReadTokens
+from lexical_sae.training.samples import ReadTokens
+from lexical_sae.training.tasks import Documents
 from lexical_sae.training.unlabelled import WordsInTexts
 from lexical_sae.training.word_prior import prior_map
 from lexical_sae.utils.progress import OnStep, Step, silent
@@ -47,11 +49,19 @@ class WordVectors:
     from_embedding: Float[Tensor, "D1 E"]
     """For words that were never met; the last row is the bias."""
     counts: Int[Tensor, " V"]
+    spread: float = 1.0
+    """How far the states of words lie apart, per coordinate: the unit in which context is read from them."""
+    text_states: Float[Tensor, "T E"] = torch.empty(0, 0)
+    """The mean state of each labelled text's tokens, those that were read."""
 
     def scaled(self) -> "WordVectors":
         """The same with a mean length of one over the words that were met."""
-        scale = self.vectors[self.counts > 0].square().sum(-1).mean().sqrt().clamp(min=1e-6)
+        scale = self.size()
         return replace(self, vectors=self.vectors / scale, from_embedding=self.from_embedding / scale)
+
+    def size(self) -> float:
+        """The mean length of the vectors of words that were met: the root of their mean square."""
+        return float(self.vectors[self.counts > 0].square().sum(-1).mean().sqrt().clamp(min=1e-6))
 
 
 def word_vectors(
@@ -104,6 +114,7 @@ def vectors_from(
     """The same, given the input embedding of every word and what it says of words read alone."""
     every = labelled if unlabelled is None else labelled + unlabelled
     found = _shrunk(every.sums, every.counts, embeddings, prior)
+    found = replace(found, spread=found.size() / math.sqrt(found.vectors.shape[1]), text_states=labelled.means)
     if adds_up or unlabelled is not None:
         found = _with_moved_map(found, embeddings, every)
     if unlabelled is not None:

@@ -43,8 +43,11 @@ def fit_word_table(
     folds: Int[Tensor, " T"],
     fold_heads: Sequence[str],
     on_step: OnStep = silent,
-) -> None:
-    """Fit the table of the documents' head and those of the folds, while the encoder is still the pretrained one."""
+) -> WordVectors:
+    """Fit the table of the documents' head and those of the folds, while the encoder is still the pretrained one.
+
+    Returns the vectors that the rows are made of.
+    """
     head = model.head(documents.head)
     assert isinstance(head, TableHead)
     documents = documents.given()
@@ -84,6 +87,7 @@ def fit_word_table(
     model.gate.close(size == 0)
     if model.context is not None:
         model.context.size.copy_(size)
+    return vectors
 
 
 @torch.no_grad()
