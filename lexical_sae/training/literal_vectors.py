@@ -34,7 +34,7 @@ SHRINK = 3.0
 """A word's mean state counts as much as what its embedding predicts when it was met so many times."""
 RIDGE = 10.0
 HELD_MAP = 0.1
-"""How strongly the regression on embeddings is held where sums are fitted, beside texts of a mean square of one."""
+"""How strongly the regression on embeddings is held where sums are fitted, as a share of their mean square."""
 HELD_WORD = 10.0
 """How strongly each word's vector is held there: as much as a text of sixteen tokens pulls it, times this."""
 SWEEPS, ENOUGH = 50, 1e-3
@@ -202,7 +202,6 @@ def _with_moved_map(found: WordVectors, embeddings: Float[Tensor, "V D"], texts:
     """The vectors with the regression on embeddings moved, by a ridge regression, so that they sum to texts' states."""
     X = _with_bias(embeddings)
     sums = torch.from_numpy(texts.activations @ X.numpy())
-    sums -= sums.mean(0)
     left = torch.from_numpy(_remainder(found.vectors, texts))
     held = HELD_MAP * sums.square().sum() / len(sums)
     if len(sums) < sums.shape[1]:
