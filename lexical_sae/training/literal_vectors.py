@@ -133,7 +133,8 @@ def words_in_texts(
     size, width = len(model.dimensions), model.backbone.encoder_width
     sums = torch.zeros(size, width, dtype=torch.float64)
     counts = torch.zeros(size, dtype=torch.long)
-    means = torch.zeros(len(texts), width)
+    kept = next(model.parameters()).dtype
+    means = torch.zeros(len(texts), width, dtype=kept)
     done = 0
     # Of long texts some windows: means need not see every occurrence. Drawn in the same way every time: no seed.
     generator = torch.Generator().manual_seed(0)
@@ -147,7 +148,7 @@ def words_in_texts(
         states = model.literal.word_states(tokens.states, input_ids, words != NO_WORD)
         sums.index_add_(0, found.cpu(), states.double().cpu())
         counts += torch.bincount(found.cpu(), minlength=size)
-        means[rows] = tokens.mean_states().float().cpu()
+        means[rows] = tokens.mean_states().to(kept).cpu()
         done += len(rows)
         on_step(Step("reading words in the pretrained encoder", done, len(texts)))
     lengths = torch.tensor([len(ids) for ids in texts.ids])
