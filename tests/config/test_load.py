@@ -170,6 +170,7 @@ def test_a_part_of_another_kind_replaces_the_recipes_part_whole():
         ("evaluation: {seeds: 3}", r"evaluation\.seeds is 3: it is a list, as in evaluation\.seeds: \[3\]"),
         ("datasets:", r"datasets is None: it is a list, as in datasets: \[\]"),
         ("seed: [0, 1]", r"seed is one number; several seeds go to evaluation\.seeds: \[0, 1\] \(here\.yaml\)"),
+        ("seed: zero", r"seed is 'zero'; give a whole number \(here\.yaml\)"),
         (
             "training: {objective: {terms: [{kind: gate_l0, weigth: 1}]}}",
             r"training\.objective\.terms\.0\.weigth is unknown; did you mean 'weight'\?",
