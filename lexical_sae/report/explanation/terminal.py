@@ -15,6 +15,7 @@ from lexical_sae.explanation import Explanation, SpanContribution, WordContribut
 from lexical_sae.report.explanation.removal import changes_decision, effect
 from lexical_sae.report.explanation.shifts import place_of, shift_of, shifts_by_place
 from lexical_sae.report.explanation.steps import listing, question
+from lexical_sae.report.explanation.written import as_written
 from lexical_sae.report.printable import shown, with_short_words
 
 
@@ -115,7 +116,8 @@ def words_table(explanation: Explanation, top: int, width: int) -> Table:
     for column in (contribution, *others):
         table.add_column(column.name, **column.look)
     for word in listed.words:
-        table.add_row(Text(shown(word.word)), *(column.cell(word) for column in (contribution, *others)))
+        name = shown(as_written(word, explanation.text))
+        table.add_row(Text(name), *(column.cell(word) for column in (contribution, *others)))
     for row in listed.rest:
         table.add_row(Text(row.name, style="dim"), f"{row.amount:+.2f}")
     table.add_row(Text("sum", style="bold"), Text(f"{explanation.explained:+.2f}", style="bold"))
