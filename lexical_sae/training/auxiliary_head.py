@@ -6,6 +6,7 @@ of it: the encoder is shaped as fast as it would be without words, and the words
 It never decides: the trained model is the same with or without it.
 """
 
+import torch
 from jaxtyping import Float
 from pydantic import Field, NonNegativeFloat, PositiveFloat
 from torch import Tensor, nn
@@ -20,6 +21,10 @@ from lexical_sae.utils.part import PartConfig
 class AuxiliaryHead(nn.Module):
     """One linear layer on the encoder's states: their mean, or a tagged position's."""
 
+    centre: Float[Tensor, " E"]
+    """What is taken from the states, and below, what they are divided by: in these units the layer learns."""
+    spread: Float[Tensor, " E"]
+
     class Config(PartConfig):
         weight: PositiveFloat = 1.0
         """How much the auxiliary head's own cross-entropy counts, which is what shapes the encoder."""
@@ -27,6 +32,12 @@ class AuxiliaryHead(nn.Module):
         """Weight of KL(auxiliary head || words), which trains the words only."""
         dropout: float = Field(default=0.1, ge=0, lt=1)
         """Share of the encoder state that the auxiliary head does not see, at random."""
+        label_smoothing: float | None = Field(default=None, gt=0, lt=1)
+        """Share of each label that is spread over all classes for the auxiliary head alone, and is taken back before
+        words imitate it; null takes `training.label_smoothing`."""
+        rate: PositiveFloat | None = None
+        """Its learning rate, as a multiple of the encoder's; null takes `training.head_rate`. Lower where it starts at
+        a regression (`linear_start`), which steps for a head that starts at random would throw away."""
 
         def build(self, width: int, num_labels: int) -> "AuxiliaryHead":
             return AuxiliaryHead(self, width, num_labels)
@@ -35,6 +46,14 @@ class AuxiliaryHead(nn.Module):
         super().__init__()
         self.config = config
         self.layer = nn.Linear(width, num_labels)
+        self.register_buffer("centre", torch.zeros(width))
+        self.register_buffer("spread", torch.ones(width))
+
+    def logits(self, states: Float[Tensor, "N E"]) -> Float[Tensor, "N C"]:
+        """What the auxiliary head makes of some states."""
+        # After centring, or what is dropped at random would change every logit.
+        even = (states - self.centre) / self.spread
+        return self.layer(dropout(even, self.config.dropout, self.training))
 
     def forward(
         self,
@@ -46,6 +65,9 @@ class AuxiliaryHead(nn.Module):
         output: OutputKind = CLASSES,
     ) -> Scalar:
         """What the auxiliary head adds to the loss of samples that the words decided on."""
-        logits = self.layer(dropout(states, self.config.dropout, self.training))
-        own = output.loss(logits, labels, weights, label_smoothing)
-        return self.config.weight * own + self.config.imitation * output.imitation(logits, word_logits, weights)
+        logits = self.logits(states)
+        taught, of_its_own = logits.detach(), self.config.label_smoothing
+        if of_its_own is not None:
+            taught = output.unsmoothed(taught, of_its_own)
+        own = output.loss(logits, labels, weights, label_smoothing if of_its_own is None else of_its_own)
+        return self.config.weight * own + self.config.imitation * output.imitation(taught, word_logits, weights)

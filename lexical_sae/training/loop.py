@@ -34,6 +34,7 @@ from lexical_sae.training.calibrate import open_about_each, proposed_words, requ
 from lexical_sae.training.criterion import NOTHING, Criterion, PieceLoss
 from lexical_sae.training.folds import FoldedDocuments
 from lexical_sae.training.frozen_layers import freeze_lower, kept_lower_states
+from lexical_sae.training.linear_start import start_at_regression
 from lexical_sae.training.lr_range import FEWEST, REHEARSED_STEPS, Reading, as_found, lr_range_test, rate_with_words
 from lexical_sae.training.optim import Optimizer, ParameterGroup, at_rate, centralise_gradients
 from lexical_sae.training.processes import current
@@ -134,6 +135,7 @@ class Trainer:
             for head in model.distinct_heads(train.heads):
                 learn_together(head, model.dimension_embeddings())
         self._optimizer: Optimizer | None = None
+        self._state_spread = 1.0
 
     @property
     def optimizer(self) -> Optimizer:
@@ -210,7 +212,10 @@ class Trainer:
         if isinstance(self.train, FoldedDocuments):
             folds = self.train.heads if self.model.asks_encoder else ()
             with self._encoder_precision():
-                fit_word_table(self.model, self.train, self.train.folds, folds, self.callbacks.on_step)
+                vectors = fit_word_table(self.model, self.train, self.train.folds, folds, self.callbacks.on_step)
+            self._state_spread = vectors.spread
+            if folds and self.criterion.auxiliary is not None:
+                self._start_auxiliary(self.train, vectors.text_states)
         for term in self.criterion.objective.terms.values():
             if isinstance(term, FrequencyPenalty) and term.config.proposals:
                 samples = self._logits_of(self._some_texts(PROPOSING_TEXTS))
@@ -221,6 +226,13 @@ class Trainer:
             self.micro = MicroBatches(self._fitting_size())
         rate = settings.learning_rate or self._found_rate()
         self._optimizer = settings.optimizer.build(self._groups(rate), self.planned_steps)
+
+    def _start_auxiliary(self, train: FoldedDocuments, states: Tensor) -> None:
+        """Begin the auxiliary head at what the frozen encoder knows, from the states of the texts not made by rule."""
+        assert self.criterion.auxiliary is not None
+        given = train.given()
+        output, folds = self.model.output_of(train.head), train.folds[: len(given.texts)]
+        start_at_regression(self.criterion.auxiliary, states, given.labels, folds, output, given.weights)
 
     def _calibrate(self, words: int) -> None:
         """Open about so many words of each sample, of the kind that has most of them, and calm the heads."""
@@ -253,10 +265,20 @@ class Trainer:
         encoder = {id(p) for p in model.encoder_parameters()}
         gate = {id(p) for p in model.gate.parameters()}
         learning = [p for p in (*model.parameters(), *self.criterion.parameters()) if p.requires_grad]
-        rest = [p for p in learning if id(p) not in encoder | gate]
+        auxiliary = (
+            set() if self.criterion.auxiliary is None else {id(p) for p in self.criterion.auxiliary.parameters()}
+        )
+        context = set() if model.context is None else {id(p) for p in model.context.parameters()}
+        rest = [p for p in learning if id(p) not in encoder | gate | auxiliary | context]
+        helping = settings.auxiliary.rate or settings.head_rate if settings.auxiliary else settings.head_rate
         groups = [
             ParameterGroup("encoder", [p for p in learning if id(p) in encoder], rate),
             ParameterGroup("head", rest, rate * settings.head_rate),
+            # In units of the states, which some encoders have small: a step moves the shifts as far with any of them.
+            ParameterGroup(
+                "context", [p for p in learning if id(p) in context], rate * settings.head_rate / self._state_spread
+            ),
+            ParameterGroup("auxiliary", [p for p in learning if id(p) in auxiliary], rate * helping),
             ParameterGroup("gate", [p for p in learning if id(p) in gate], rate * settings.gate_rate, decays=False),
         ]
         return [group for group in groups if group.params]
