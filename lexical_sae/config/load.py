@@ -109,8 +109,6 @@ def full_name(key: str, value: Any) -> tuple[str, Any]:
     if key == "seed":
         if isinstance(value, list):
             raise SettingsError(f"seed is one number; several seeds go to evaluation.seeds: {_yaml(value)}")
-        if not isinstance(value, int | float):
-            raise SettingsError(f"seed is {value!r:.60}; give a whole number")
         return "evaluation.seeds", [value]
     if key == POOLING or key.startswith(f"{POOLING}."):
         return f"model.pool{key.removeprefix(POOLING)}", value

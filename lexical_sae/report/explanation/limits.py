@@ -55,8 +55,8 @@ def _about_context(explanation: Explanation) -> list[str]:
     """How much of a decision the table of words makes, and how much context."""
     moved = sum(bool(word.context) for word in explanation.words)
     shifted = (
-        f"Context shifts {moved} of {len(explanation.words)} words; {explanation.context_free_share:.0%} of this is "
-        "context-free: what the words contribute in any text."
+        f"Context shifts {moved} of {len(explanation.words)} words; {explanation.context_free_share:.0%} of the "
+        "contributions are context-free, the same in any text."
         if moved
         else "Every word contributes here what it contributes in any text: context shifts none."
     )
