@@ -7,7 +7,7 @@ from lexical_sae.report.page import Example, Page, page_html
 from tests.report.explanation.test_terminal import rendered
 from tests.report.explanations import explanation, literal_explanation, word
 
-TEXT = "Le paiement refusé isn't Film"
+TEXT = "Le paiement refusé isn't Film; it's"
 
 
 def literal(name: str, written: str):
@@ -22,6 +22,8 @@ def literal(name: str, written: str):
         ("paiement", "paiement", "paiement"),
         ("refuse", "refusé", "refuse (refusé)"),
         ("n't", "isn't", "n't (isn't)"),
+        ("it", "it's", "it"),
+        ("s", "it's", "s (it's)"),
         ("film/films", "Film", "film/films"),
     ],
 )
