@@ -162,8 +162,6 @@ class Scored(OutputKind):
 
     keys: ClassVar[tuple[str, ...]]
     """Figures that models and baselines are compared by, the most important first."""
-    less_is_better: ClassVar[bool]
-    """Of the first of them."""
 
     @abstractmethod
     def figures(self, logits: Logits, labels: Sequence[Any], names: Sequence[str]) -> TaskScores:

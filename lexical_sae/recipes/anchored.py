@@ -9,8 +9,8 @@ from lexical_sae.models.layers.pooling import SumPool
 from lexical_sae.models.layers.saturation import Identity
 from lexical_sae.models.table_head import TableHead
 from lexical_sae.recipes.recipe import Recipe
-from lexical_sae.training.auxiliary_head import AuxiliaryHead
-from lexical_sae.training.independence import Independence
+from lexical_sae.training.loss.auxiliary_head import AuxiliaryHead
+from lexical_sae.training.loss.independence import Independence
 from lexical_sae.training.optim import AdamWEMA
 from lexical_sae.training.settings import TrainingConfig
 

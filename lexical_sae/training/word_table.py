@@ -37,8 +37,9 @@ from lexical_sae.outputs import CLASSES, OutputKind
 from lexical_sae.outputs.kind import Targets
 from lexical_sae.training.certain_rows import certain_rows
 from lexical_sae.training.folds import FOLDS
+from lexical_sae.training.samples import ReadTokens
 from lexical_sae.training.table_choice import Penalties, candidates, chosen_penalties, judged_folds
-from lexical_sae.training.tasks import Documents, ReadTokens
+from lexical_sae.training.tasks import Documents
 from lexical_sae.training.word_prior import prior_map
 from lexical_sae.utils.progress import OnStep, Step, silent
 

@@ -4,7 +4,7 @@ from torch.nn.functional import cross_entropy
 
 from lexical_sae.models.config import ModelConfig
 from lexical_sae.outputs import CLASSES
-from lexical_sae.training.auxiliary_head import AuxiliaryHead
+from lexical_sae.training.loss.auxiliary_head import AuxiliaryHead
 from tests import tiny
 
 

@@ -4,9 +4,9 @@ import torch
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from lexical_sae.outputs import CLASSES, Labels, Number
-from lexical_sae.training import linear_start
-from lexical_sae.training.auxiliary_head import AuxiliaryHead
-from lexical_sae.training.linear_start import start_at_regression
+from lexical_sae.training.loss.auxiliary_head import AuxiliaryHead
+from lexical_sae.training.preparation import linear_start
+from lexical_sae.training.preparation.linear_start import start_at_regression
 
 
 def planted(texts=60, width=6, seed=0):

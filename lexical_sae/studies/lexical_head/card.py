@@ -12,8 +12,9 @@ import transformers
 
 import lexical_sae
 from lexical_sae.data.vocabulary import Vocabulary
-from lexical_sae.models.backbone import Backbone, load_backbone
+from lexical_sae.models.backbone import Backbone
 from lexical_sae.models.bundled import resolve_source
+from lexical_sae.models.pretrained import load_backbone
 from lexical_sae.studies.lexical_head.fitting import FitReport, OnProgress, round_to_half, save_lexical_head
 from lexical_sae.studies.lexical_head.fitting import fit_lexical_head as fit
 from lexical_sae.studies.lexical_head.scores import (

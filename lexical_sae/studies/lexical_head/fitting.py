@@ -22,7 +22,8 @@ from safetensors.torch import save
 from torch import Tensor
 
 from lexical_sae.data.vocabulary import Vocabulary
-from lexical_sae.models.backbone import HEAD_FILE, Backbone
+from lexical_sae.models.backbone import Backbone
+from lexical_sae.models.pretrained import HEAD_FILE
 from lexical_sae.studies.lexical_head.objective import LexicalObjective
 from lexical_sae.studies.lexical_head.settings import LexicalHeadSettings
 from lexical_sae.studies.lexical_head.states import Corruption, Positions, encode_positions

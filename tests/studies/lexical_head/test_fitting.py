@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from lexical_sae.commands.fit_lexical_head import fit_lexical_head as command
 from lexical_sae.data.vocabulary import Vocabulary
-from lexical_sae.models.backbone import HEAD_FILE, load_backbone, load_lexical_head, open_safetensors
 from lexical_sae.models.bundled import BUNDLED
+from lexical_sae.models.pretrained import HEAD_FILE, load_backbone, load_lexical_head, open_safetensors
 from lexical_sae.studies.lexical_head.fitting import CARD_FILE, fit_lexical_head, round_to_half, save_lexical_head
 from lexical_sae.studies.lexical_head.objective import embedding_neighbours, sample_candidates
 from lexical_sae.studies.lexical_head.scores import (
