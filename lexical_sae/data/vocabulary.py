@@ -169,7 +169,9 @@ class Vocabulary:
         joins = [can_go_on[before] and goes_on[token] for before, token in pairwise(token_ids)]
         if contractions:
             parts = [self._parts[token] for token in token_ids]
-            for i in range(len(parts) - 1):
+            # Few texts have one, and the slices below cost more than all else here.
+            starts = range(len(parts) - 1) if {APOSTROPHE, APOSTROPHE_TEE}.intersection(parts) else ()
+            for i in starts:
                 is_short = parts[i : i + 2] == [STEM, APOSTROPHE_TEE]
                 is_long = parts[i : i + 3] == [STEM, APOSTROPHE, TEE]
                 last = i + 1 + is_long
@@ -177,6 +179,8 @@ class Vocabulary:
                 if (is_short or is_long) and not any(joins[last : last + 1]):
                     joins[i:last] = [True] * (last - i)
         words: list[list[int]] = []
+        if True not in joins:
+            return words
         is_within = False
         for before, token, joined in zip(token_ids, token_ids[1:], joins, strict=False):
             if joined and is_within:
@@ -306,20 +310,27 @@ class DimensionTable:
         self.vocabulary = vocabulary
         self.appended = tuple(appended)
         self.numbers = numbers
+        self._tokens: dict[int, Dimension] = {}
+        """Dimensions of the vocabulary that were asked for: every explanation asks for all of its words."""
 
     def with_appended(self, appended: Sequence[Dimension]) -> "DimensionTable":
         """The same vocabulary with these dimensions after it."""
-        return DimensionTable(self.vocabulary, appended, numbers=self.numbers)
+        table = DimensionTable(self.vocabulary, appended, numbers=self.numbers)
+        table._tokens = self._tokens
+        return table
 
     def __len__(self) -> int:
         return self.vocabulary.size + len(self.appended)
 
     def __getitem__(self, index: int) -> Dimension:
+        if known := self._tokens.get(index):
+            return known
         if not 0 <= index < len(self):
             raise IndexError(f"dimension {index} does not exist; the sparse layer has {len(self)}")
-        if index < self.vocabulary.size:
-            return Dimension(self.vocabulary.names[index], "word" if self._word_tokens[index] else "piece")
-        return self.appended[index - self.vocabulary.size]
+        if index >= self.vocabulary.size:
+            return self.appended[index - self.vocabulary.size]
+        kind: Kind = "word" if self._word_tokens[index] else "piece"
+        return self._tokens.setdefault(index, Dimension(self.vocabulary.names[index], kind))
 
     @property
     def num_words(self) -> int:

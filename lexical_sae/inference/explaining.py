@@ -10,7 +10,7 @@ from torch import Tensor
 from lexical_sae.explanation import ABSTAIN, Cause, WordContribution
 from lexical_sae.inference.causes import find_causes
 from lexical_sae.inference.methods import METHODS, Shares
-from lexical_sae.inference.places import Place, Places, find_places
+from lexical_sae.inference.places import Place, Places, find_literal_words, find_places
 from lexical_sae.inference.predicting import predict
 from lexical_sae.inference.question import Question
 from lexical_sae.inference.reading import ReadTexts, answers, is_one_text
@@ -167,7 +167,7 @@ def explain_batch(question: Question, read: ReadTexts) -> Iterator[ShownExplanat
     needs_removal = question.effects or question.method == "leave_one_out"
     removal = leave_one_out(head, read.state) if needs_removal else None
     shares = METHODS[question.method](head, read.state, direction, removal)
-    places = find_places(model, read, shares) if question.places else [None] * len(read.texts)
+    places = _places(question, read, shares)
     causes = find_causes(read) if question.causes else {}
     effects = _effects(read, direction, removal if question.effects else None)
     words = _words(model, read, shares, places, effects, causes)
@@ -200,7 +200,18 @@ def explain_batch(question: Question, read: ReadTexts) -> Iterator[ShownExplanat
             merge_inflections=question.merge_inflections,
             output=output.kind,
         )
-        yield replace(made, not_explained=limits(made, _oov(model, read.token_ids[row]), _unread(read, row)))
+        if question.words_only:
+            yield made
+        else:
+            yield replace(made, not_explained=limits(made, _oov(model, read.token_ids[row]), _unread(read, row)))
+
+
+def _places(question: Question, read: ReadTexts, shares: Shares) -> Sequence[Places | None]:
+    if not question.places:
+        return [None] * len(read.texts)
+    if question.words_only and read.model.literal is not None:
+        return [Places(of_word) for of_word in find_literal_words(read.model, read)]
+    return find_places(read.model, read, shares)
 
 
 def _oov(model: LexicalSAE, token_ids: Sequence[int]) -> list[str]:

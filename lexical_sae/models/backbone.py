@@ -121,7 +121,9 @@ class Backbone(nn.Module):
     def input_embeddings(self) -> Float[Tensor, "V I"]:
         """The vectors that the encoder reads tokens as, padded to a row per word of the decoder."""
         rows = self._input_embedding.weight.detach()
-        return torch.cat([rows, rows.new_zeros(self.vocab_size - len(rows), rows.shape[1])])
+        spare = self.vocab_size - len(rows)
+        # Without spare rows these are the weights themselves: views for unseen words ask for them over and over.
+        return torch.cat([rows, rows.new_zeros(spare, rows.shape[1])]) if spare else rows
 
     @property
     def _input_embedding(self) -> nn.Embedding:

@@ -7,6 +7,7 @@ safetensors. Models saved without them load, and lack the warnings that need the
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import Literal
@@ -34,10 +35,11 @@ def words_of(text: str) -> Iterator[str]:
     """
     for start, end in word_spans(text):
         word = normalize("NFC", text[start:end].casefold()).replace("’", "'")
-        if any(map(str.isalnum, word)):
+        if word.isalnum() or any(map(str.isalnum, word)):
             yield word
 
 
+@lru_cache(maxsize=2**16)
 def word_hash(word: str) -> int:
     """A word as a number, the same on every machine: a saved model does not spell out its training texts."""
     return int.from_bytes(blake2b(word.encode(errors="replace"), digest_size=8).digest(), signed=True)

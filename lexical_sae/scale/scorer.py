@@ -79,6 +79,7 @@ class Scorer:
             effects=settings.explain != "none",
             places=settings.explain != "none",
             all_tokens=settings.all_tokens,
+            words_only=True,
         )
         labels = labels_of(self.model, "score")
         names = {name: kept_name(name) for name in settings.columns.kept}
