@@ -34,7 +34,7 @@ def literal_model(classes: int = 2, more_words: int = 0) -> LexicalSAE:
             model.context.size.copy_(head.word_vectors.abs().amax(-1))
             layer = model.context.layer.weight
             layer.copy_(0.02 * torch.randn(layer.shape, generator=generator))
-    texts = tuple(_cut_out(CALIBRATED_ON, words=16, seed=1, split="train"))
+    texts = tuple(cut_out(CALIBRATED_ON, words=16, seed=1, split="train"))
     split = TextSplit(texts, tuple(i % classes for i in range(len(texts))))
     model.calibration = calibrate(model.eval(), TextDataset("reviews", labels[CLASSIFY], split, split, split))
     return model
@@ -47,11 +47,12 @@ def invented_words(count: int) -> list[str]:
 
 def review_texts(path: Path, rows: int, words: int, seed: int = 0) -> Path:
     """A Parquet file of texts of so many words each, cut at random places out of film reviews that no model saw."""
-    pq.write_table(pa.table({"text": _cut_out(rows, words, seed)}), path)
+    pq.write_table(pa.table({"text": cut_out(rows, words, seed)}), path)
     return path
 
 
-def _cut_out(rows: int, words: int, seed: int, split: str = "test") -> list[str]:
+def cut_out(rows: int, words: int, seed: int, split: str = "test") -> list[str]:
+    """Texts of so many words each, cut at random places out of a split of the film reviews."""
     running = " ".join(getattr(load_text_dataset("movie_snippets"), split).texts).split()
     begins = np.random.default_rng(seed).integers(0, len(running) - words, rows).tolist()
     return [" ".join(running[begin : begin + words]) for begin in begins]

@@ -30,7 +30,7 @@ from transformers.utils import logging as transformers_logging
 from lexical_sae.models.bundled import DEFAULT_BACKBONE, bundled_head, resolve_source
 from lexical_sae.models.kept_states import KeptStates
 from lexical_sae.utils.errors import SavedFileError
-from lexical_sae.utils.precision import refuse_half_precision
+from lexical_sae.utils.precision import EncoderType, encoder_precision, refuse_half_precision
 
 HEAD_FILE = "lexical_head.safetensors"
 TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "spiece.model", "spm.model", "tokenizer.model")
@@ -80,6 +80,8 @@ class Backbone(nn.Module):
         self.tokenizer = tokenizer
         self.kept_states: KeptStates | None = None
         """While lower layers are frozen: where the states of texts come from."""
+        self.encodes_in: EncoderType = "float32"
+        """What the encoder computes in, whatever autocast a caller has; not saved."""
         _check_split(self, whole_logits)
 
     @property
@@ -153,7 +155,8 @@ class Backbone(nn.Module):
             given = {"input_ids": input_ids}
             if added is not None:
                 given = {"inputs_embeds": self._input_embedding(input_ids) + added}
-            states = self.encoder(**given, attention_mask=attention_mask.long()).last_hidden_state.to(weight.dtype)
+            with encoder_precision(self.encodes_in, weight.device):
+                states = self.encoder(**given, attention_mask=attention_mask.long()).last_hidden_state.to(weight.dtype)
         if order is not None:
             back = order.argsort(1)
             states = states.gather(1, back[..., None].expand_as(states))

@@ -22,6 +22,7 @@ from torch import Tensor
 from lexical_sae.data.words import word_spans
 from lexical_sae.utils.errors import SavedFileError
 from lexical_sae.utils.part import PartConfig, first_complaint
+from lexical_sae.utils.precision import full_precision
 
 FIGURES, TENSORS = "calibration.json", "calibration.safetensors"
 ADD_CALIBRATION = "add one from its run's data with `lexical-sae calibrate MODEL`"
@@ -53,6 +54,7 @@ class UsualStates:
     whitening: Float[Tensor, "E E"]
     """`L` with `L L' = covariance^-1`."""
 
+    @full_precision()
     def distances(self, states: Float[Tensor, "B E"]) -> Float[Tensor, " B"]:
         """Mahalanobis distance of each state from the centre."""
         return ((states.float().cpu() - self.centre) @ self.whitening).norm(dim=-1)
