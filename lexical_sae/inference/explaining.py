@@ -167,10 +167,10 @@ def explain_batch(question: Question, read: ReadTexts) -> Iterator[ShownExplanat
     needs_removal = question.effects or question.method == "leave_one_out"
     removal = leave_one_out(head, read.state) if needs_removal else None
     shares = METHODS[question.method](head, read.state, direction, removal)
-    places = _places(question, read, shares)
+    places, of_words = _places(question, read, shares)
     causes = find_causes(read) if question.causes else {}
     effects = _effects(read, direction, removal if question.effects else None)
-    words = _words(model, read, shares, places, effects, causes)
+    words = _words(model, read, shares, of_words, effects, causes)
     output, offset = model.output, model.output.offset()
     probabilities = model.probabilities(logits).tolist() if output.is_choice else [[]] * len(logits)
     warnings = unusual(model.calibration, read)
@@ -206,12 +206,17 @@ def explain_batch(question: Question, read: ReadTexts) -> Iterator[ShownExplanat
             yield replace(made, not_explained=limits(made, _oov(model, read.token_ids[row]), _unread(read, row)))
 
 
-def _places(question: Question, read: ReadTexts, shares: Shares) -> Sequence[Places | None]:
+def _places(
+    question: Question, read: ReadTexts, shares: Shares
+) -> tuple[Sequence[Places | None], Sequence[Mapping[str, Place]]]:
+    """The places of each text as far as they are asked for, and where its words stand."""
+    nothing = [None] * len(read.texts)
     if not question.places:
-        return [None] * len(read.texts)
+        return nothing, [{}] * len(read.texts)
     if question.words_only and read.model.literal is not None:
-        return [Places(of_word) for of_word in find_literal_words(read.model, read)]
-    return find_places(read.model, read, shares)
+        return nothing, find_literal_words(read.model, read)
+    places = find_places(read.model, read, shares)
+    return places, [each.of_word for each in places]
 
 
 def _oov(model: LexicalSAE, token_ids: Sequence[int]) -> list[str]:
@@ -261,7 +266,7 @@ def _words(
     model: LexicalSAE,
     read: ReadTexts,
     shares: Shares,
-    places: Sequence[Places | None],
+    of_words: Sequence[Mapping[str, Place]],
     effects: Sequence[Effect],
     causes: Mapping[int, Cause],
 ) -> Iterator[tuple[WordContribution, ...]]:
@@ -279,6 +284,6 @@ def _words(
         place, moved = (start, end, is_expansion), {"default": default, "cause": causes.get(entry)}
         return WordContribution(name, kind, values[entry], contributions[entry], *place, *effects[entry], **moved)
 
-    for row, place in enumerate(places):
+    for row, of_word in enumerate(of_words):
         here = sorted(range(bounds[row], bounds[row + 1]), key=lambda entry: -abs(contributions[entry]))
-        yield tuple(word(entry, place.of_word if place else {}) for entry in here)
+        yield tuple(word(entry, of_word) for entry in here)

@@ -30,9 +30,8 @@ class Places(NamedTuple):
     """One text's decision, in places."""
 
     of_word: Mapping[str, Place]
-    spans: tuple[SpanContribution, ...] | None = None
-    """None where only words are wanted, and so for the whole text."""
-    whole_text: float | None = None
+    spans: tuple[SpanContribution, ...]
+    whole_text: float
 
 
 def find_places(model: LexicalSAE, read: ReadTexts, shares: Shares) -> list[Places]:

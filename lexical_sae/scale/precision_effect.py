@@ -48,9 +48,10 @@ class PrecisionEffect(NamedTuple):
         common = list(chain.from_iterable(((a[name], b[name]) for name in a.keys() & b.keys()) for a, b in same))
         shifted = [(a, b) for a, b in common if a.context or b.context]
         moved = [bool(a.context) != bool(b.context) for a, b in shifted]
-        settled = zip(shifted, moved, strict=True) if any(word.default is not None for word, _ in common) else None
-        still = common if settled is None else [pair for pair, is_moved in settled if not is_moved]
-        changes = [abs(a.contribution - b.contribution) for a, b in still]
+        stayed = [pair for pair, is_moved in zip(shifted, moved, strict=True) if not is_moved]
+        # Words without a default have no shifts: all of them may change.
+        compared = stayed if any(why.has_defaults for why in exact) else common
+        changes = [abs(a.contribution - b.contribution) for a, b in compared]
         return cls(
             dtype,
             len(texts),
@@ -74,7 +75,7 @@ class PrecisionEffect(NamedTuple):
 
 def _explained(
     model: LexicalSAE, texts: Sequence[str], dtype: EncoderType, batch_size: int
-) -> tuple[list[Explanation], float]:
+) -> tuple[Sequence[Explanation], float]:
     if not model.asks_encoder:
         raise SettingsError("this model decides by its table alone and asks no encoder; leave --dtype out")
     question = Question.of(model, None, None, "dla", effects=False, places=False, words_only=True)
