@@ -3,8 +3,7 @@
 The default recipe on the bundled encoder, calibrated, its table drawn at random, one process with one thread,
 `--explain top`, from the input file to the files of the table. Prints milliseconds of processor time and bytes per row,
 and the ratio to a dense classifier with the same encoder on the same batches.
-`--memory MODEL ROWS…` prints the peak memory of whole
-runs instead.
+`--memory MODEL ROWS…` prints the peak memory of whole runs instead.
 """
 
 import argparse
