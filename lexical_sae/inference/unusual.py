@@ -102,7 +102,10 @@ def _beyond(calibration: Calibration, read: Read) -> list[tuple[InputWarning, ..
     """The scored warnings of each text."""
     usual, limits = calibration.usual, calibration.figures.limits
     scores = {kind: score(usual, read).tolist() for kind, score in SCORES.items() if kind in limits}
-    weights = evidence(read.state, read.output).tolist()
+    # What `little_evidence` negates.
+    weights = (
+        [-score for score in scores["little_evidence"]] if "little_evidence" in scores else [0.0] * len(read.texts)
+    )
     return [
         tuple(
             InputWarning(kind, _MESSAGES[kind](usual, text, weights[row]))
