@@ -89,7 +89,9 @@ def test_the_uses_of_a_word_are_its_entries(payload, shown, which):
     for text, own in enumerate(shown[which]["texts"]):
         for word in own["words"]:
             expected[word["word"]].append((text, word["factor"], max(map(abs, word["parts"]))))
-    found = [[(use["text"], use["factor"], pytest.approx(use["size"])) for use in uses] for uses in shown[which]["uses"]]
+    found = [
+        [(use["text"], use["factor"], pytest.approx(use["size"])) for use in uses] for uses in shown[which]["uses"]
+    ]
     assert expected == found
     assert len({use["factor"] for uses in shown[which]["uses"] for use in uses}) > 2
 

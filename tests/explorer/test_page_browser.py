@@ -226,7 +226,9 @@ def test_every_view_fits_a_phone_in_both_themes(browser, written, view):
         page.goto((written / "pair.html").as_uri() + f"#/{view}")
         page.wait_for_selector(f"lx-{view}")
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
-        assert page.evaluate("[...document.querySelectorAll('nav a')].every(e => e.getBoundingClientRect().right <= 390)")
+        assert page.evaluate(
+            "[...document.querySelectorAll('nav a')].every(e => e.getBoundingClientRect().right <= 390)"
+        )
         context.close()
 
 
@@ -254,7 +256,11 @@ def test_of_a_model_without_context_nothing_is_said_about_context(opened, writte
         page = opened((written / f"{name}.html").as_uri())
         for place in ("#/overview", "#/read?text=0", "#/words?word=film", "#/health"):
             visit(page, place)
-            said = page.locator(f"lx-{place.removeprefix('#/').partition('?')[0]}").inner_text().replace("context-free", "")
+            said = (
+                page.locator(f"lx-{place.removeprefix('#/').partition('?')[0]}")
+                .inner_text()
+                .replace("context-free", "")
+            )
             assert ("context" in said.replace("without context", "").lower()) == is_said, place
         page.close()
 
