@@ -29,7 +29,7 @@ from lexical_sae.models.lexical_sae import LexicalSAE
 from lexical_sae.models.persistence import CONFIG, from_pretrained, save_pretrained
 from lexical_sae.report.progress import ProgressBars
 from lexical_sae.runs.seeds import Watchers
-from lexical_sae.training.random_state import chance_as_found
+from lexical_sae.training.resuming.random_state import chance_as_found
 from lexical_sae.utils.device import resolve_device
 from lexical_sae.utils.errors import SavedFileError, SettingsError
 
