@@ -27,7 +27,8 @@ def anchored() -> Recipe:
         head=TableHead.Config(),
     )
     training = TrainingConfig(
-        max_epochs=2,
+        planned_steps=600,
+        most_epochs=6,
         active_target=2.0,
         count=CountConstraint.Config(),
         negations=0.3,

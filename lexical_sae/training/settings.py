@@ -20,7 +20,11 @@ class TrainingConfig(PartConfig):
 
     max_epochs: int | None = Field(default=None, ge=1)
     """Passes over the training texts that are planned; early stopping may end a run before. null plans as many as give
-    300 steps, at least 1 and at most 20."""
+    `planned_steps`, at least 1 and at most `most_epochs`: more where texts are few."""
+    planned_steps: int = Field(default=300, ge=1)
+    """Optimiser steps for which `max_epochs: null` plans passes."""
+    most_epochs: int = Field(default=20, ge=1)
+    """Passes that `max_epochs: null` plans at most."""
     batch_size: int | None = Field(default=32, ge=1)
     """Texts computed at once; halved, with more accumulation, when memory runs out. null means 32, in as large pieces
     as memory allows."""
@@ -126,7 +130,7 @@ class TrainingConfig(PartConfig):
     def planned_epochs(self, texts: int) -> int:
         """Passes over so many texts. Example: 7,251 texts, batch 32, `max_epochs: null` -> 1"""
         steps_per_epoch = -(-texts // self.effective_batch)
-        return self.max_epochs or min(20, max(1, round(300 / steps_per_epoch)))
+        return self.max_epochs or min(self.most_epochs, max(1, round(self.planned_steps / steps_per_epoch)))
 
     @property
     def effective_batch(self) -> int:

@@ -145,7 +145,8 @@ def word_vectors(model: LexicalSAE, documents: Documents, on_step: OnStep = sile
     device = next(model.parameters()).device
     sums = torch.zeros(len(model.dimensions), model.backbone.encoder_width, dtype=torch.float64)
     counts = torch.zeros(len(model.dimensions), dtype=torch.long)
-    text_states = torch.empty(len(documents.texts), model.backbone.encoder_width)
+    kept = next(model.parameters()).dtype
+    text_states = torch.empty(len(documents.texts), model.backbone.encoder_width, dtype=kept)
     done = 0
     # Of long texts some windows: means need not see every occurrence. Drawn in the same way every time: no seed.
     generator = torch.Generator().manual_seed(0)
@@ -161,7 +162,7 @@ def word_vectors(model: LexicalSAE, documents: Documents, on_step: OnStep = sile
         states = model.literal.word_states(tokens.states, input_ids, words != NO_WORD)
         sums.index_add_(0, found.cpu(), states.double().cpu())
         counts += torch.bincount(found.cpu(), minlength=len(counts))
-        text_states[rows] = tokens.mean_states().float().cpu()
+        text_states[rows] = tokens.mean_states().to(kept).cpu()
         done += len(rows)
         on_step(Step("reading words in the pretrained encoder", done, len(documents.texts)))
     model.train(was_training)

@@ -47,7 +47,9 @@ def start_at_regression(
             return float(value), np.concatenate([pull.sum(0), (texts.T @ pull + 2 * held * W).ravel()])
 
         start = np.zeros(outputs * (X.shape[1] + 1))
-        found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 200, "ftol": 1e-7})
+        found = minimize(
+            loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 300, "maxcor": 20, "ftol": 1e-9, "gtol": 1e-6}
+        )
         return found.x[outputs:].reshape(-1, outputs), found.x[:outputs]
 
     def left_out_loss(strength: float) -> float:
