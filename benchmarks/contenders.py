@@ -9,12 +9,12 @@ from transformers import AutoConfig, AutoModelForSequenceClassification
 
 from lexical_sae.data import load_text_dataset
 from lexical_sae.data.batches import Batch, TokenizedTexts, length_buckets, tokenize
-from lexical_sae.models.backbone import quiet_transformers
 from lexical_sae.models.bundled import bundled_folder
 from lexical_sae.models.config import ModelConfig
 from lexical_sae.models.lexical_sae import CLASSIFY, LexicalSAE
+from lexical_sae.models.pretrained import quiet_transformers
 from lexical_sae.recipes import recipe_by_name
-from lexical_sae.training.calibrate import open_about
+from lexical_sae.training.preparation.calibrated_start import open_about
 
 LABELS = {CLASSIFY: ("negative", "positive")}
 ACTIVE_WORDS = 100
@@ -71,7 +71,7 @@ def full(batch: int, length: int) -> Batch:
 
 
 def _tokenizer():  # noqa: ANN202
-    from lexical_sae.models.backbone import load_tokenizer
+    from lexical_sae.models.pretrained import load_tokenizer
 
     return load_tokenizer(bundled_folder("bundled:minilm"))
 

@@ -20,9 +20,9 @@ from lexical_sae.config.schema import ExperimentConfig
 from lexical_sae.data.sources.planted import planted_bias
 from lexical_sae.data.sources.planted_files import write_corpus
 from lexical_sae.runs import Run, run_baselines, train_run
-from lexical_sae.runs.baselines import DENSE
 from lexical_sae.runs.folder import CONFIG, write_json
-from lexical_sae.runs.name_tests import name_run
+from lexical_sae.runs.measuring.baselines import DENSE
+from lexical_sae.runs.measuring.name_tests import name_run
 from lexical_sae.runs.seeds import Watchers
 from lexical_sae.utils.files import write_text
 from lexical_sae.utils.progress import Step

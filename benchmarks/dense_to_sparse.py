@@ -24,8 +24,9 @@ from lexical_sae.models.lexical_sae import CLASSIFY, LexicalSAE
 from lexical_sae.recipes import recipe_by_name
 from lexical_sae.report.charts.svg import LINES, STYLE, Axis, Series, line_chart
 from lexical_sae.runs import documents, load_data
-from lexical_sae.runs.scoring import score
-from lexical_sae.training.loop import Callbacks, Record, Trainer
+from lexical_sae.runs.measuring.scoring import score
+from lexical_sae.training.callbacks import Callbacks, Record
+from lexical_sae.training.loop import Trainer
 from lexical_sae.utils.device import set_seed
 from lexical_sae.utils.files import write_text
 

@@ -10,8 +10,8 @@ import time
 
 from lexical_sae.data import load_text_dataset
 from lexical_sae.data.batches import tokenize
-from lexical_sae.models.backbone import load_backbone
-from lexical_sae.training.time_plan import encoder_cost
+from lexical_sae.models.pretrained import load_backbone
+from lexical_sae.training.preparation.time_plan import encoder_cost
 
 
 def main(dataset: str, *encoders: str) -> None:

@@ -13,9 +13,10 @@ from benchmarks.measure import seconds
 from lexical_sae.config.load import build_config
 from lexical_sae.data import load_text_dataset
 from lexical_sae.data.batches import tokenize
+from lexical_sae.models.assembly import dimension_embeddings
 from lexical_sae.models.lexical_sae import CLASSIFY, TAG, LexicalSAE
-from lexical_sae.training.calibrate import open_about_each
-from lexical_sae.training.criterion import Criterion
+from lexical_sae.training.loss.criterion import Criterion
+from lexical_sae.training.preparation.calibrated_start import open_about_each
 from lexical_sae.training.tasks import IGNORED, Documents, Positions, Task
 from lexical_sae.training.word_vectors import learn_together
 
@@ -36,7 +37,7 @@ def main() -> None:
         task = Documents(tokens, torch.tensor(labels)) if head == CLASSIFY else Positions(tokens, tags)
         training = settings.training
         open_about_each(model, (task.encode(model, range(BATCH)).logits for _ in "1"), round(training.active_target))
-        learn_together(model.head(head), model.dimension_embeddings())
+        learn_together(model.head(head), dimension_embeddings(model))
         criterion = Criterion(model, head, training, (10, 10, 20))
         model.train()
         step = partial(_step, model, criterion, task)

@@ -20,10 +20,10 @@ from lexical_sae.models.lexical_sae import CLASSIFY, LexicalSAE
 from lexical_sae.models.word_views import cut_to_window, without_context
 from lexical_sae.recipes import recipe_by_name
 from lexical_sae.runs.inputs import documents
-from lexical_sae.runs.scoring import Scores, score
+from lexical_sae.runs.measuring.scoring import Scores, score
 from lexical_sae.studies.long_context.measuring import LongContextPlan, measure_long_context
 from lexical_sae.training import word_table
-from lexical_sae.training.dense.classifier import tfidf_baseline
+from lexical_sae.training.baselines.tfidf import tfidf_baseline
 from lexical_sae.training.folds import random_folds
 
 SHORT = 600

@@ -16,7 +16,7 @@ from typing import Any
 from lexical_sae.config.load import load_config
 from lexical_sae.config.schema import ExperimentConfig
 from lexical_sae.runs import setup_and_train
-from lexical_sae.runs.variants import load_datasets, load_variants, with_changes
+from lexical_sae.runs.comparing.variants import load_datasets, load_variants, with_changes
 from lexical_sae.utils.files import write_text
 
 FILES = Path(__file__).parent.parent / "experiments" / "paper"

@@ -39,7 +39,7 @@ def reader(kind: str) -> Callable[[Path], object]:
             return frame, [frame[name].to_list() for name in frame.columns]
 
         return by_polars
-    from lexical_sae.data.formats import read_table
+    from lexical_sae.data.tables.formats import read_table
 
     return read_table
 

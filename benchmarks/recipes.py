@@ -21,7 +21,7 @@ from lexical_sae.models.lexical_sae import CLASSIFY, LexicalSAE
 from lexical_sae.models.persistence import from_pretrained
 from lexical_sae.runs import Run, documents, load_data, run_experiment, run_names
 from lexical_sae.runs.folder import CONFIG, write_json
-from lexical_sae.training.criterion import Criterion
+from lexical_sae.training.loss.criterion import Criterion
 from lexical_sae.training.settings import TrainingConfig
 from lexical_sae.training.tasks import Documents
 

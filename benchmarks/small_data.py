@@ -28,9 +28,9 @@ from sklearn.pipeline import make_pipeline
 from benchmarks.small_data_sets import ENCODER, Pool, load_pool
 from lexical_sae import LexicalClassifier
 from lexical_sae.evaluation.intervals import Interval, mean_and_interval
-from lexical_sae.training.dense.classifier import macro_f1
-from lexical_sae.training.dense.frozen import NAME as FROZEN
-from lexical_sae.training.dense.frozen import FrozenRegression
+from lexical_sae.training.baselines.frozen import NAME as FROZEN
+from lexical_sae.training.baselines.frozen import FrozenRegression
+from lexical_sae.training.baselines.scores import macro_f1
 
 STRENGTHS = (1.0, 4.0, 16.0, 64.0)
 """C of the regression on TF-IDF, chosen by cross-validation."""

@@ -12,8 +12,8 @@ from torch import Tensor
 from lexical_sae.data import TextSplit, load_text_dataset
 from lexical_sae.data.batches import tokenize
 from lexical_sae.data.sampling import stratified_subsample
-from lexical_sae.models.backbone import load_backbone
-from lexical_sae.training.dense.frozen import mean_states
+from lexical_sae.models.pretrained import load_backbone
+from lexical_sae.training.baselines.frozen import mean_states
 from lexical_sae.training.folds import containing_texts
 
 ENCODER = "bundled:minilm"

@@ -28,7 +28,7 @@ _MOVED = {
     "config.ner_schema": "config.schema",
     "evaluation.baselines": "evaluation.explainers",
     "evaluation.compare_explainers": "evaluation.explainers.benchmark",
-    "evaluation.dense_baseline": "training.dense.classifier",
+    "evaluation.dense_baseline": "training.baselines.dense",
     "evaluation.eraser": "evaluation.metrics.eraser",
     "evaluation.faithfulness": "evaluation.metrics.removability",
     "evaluation.leace": "intervene.concepts.leace",

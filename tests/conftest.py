@@ -25,7 +25,7 @@ def seeded():
 @pytest.fixture(autouse=True)
 def without_lexicon(monkeypatch):
     """Training downloads the sentiment lexicon for its name tests; the suite needs no network."""
-    monkeypatch.setattr("lexical_sae.runs.name_tests.sentiment_lexicon", lambda: None)
+    monkeypatch.setattr("lexical_sae.runs.measuring.name_tests.sentiment_lexicon", lambda: None)
 
 
 @pytest.fixture

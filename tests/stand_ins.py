@@ -5,8 +5,8 @@ from safetensors.torch import save_file
 
 from lexical_sae.data.sources.planted import planted_bias
 from lexical_sae.data.sources.planted_files import write_civilcomments
-from lexical_sae.models.backbone import HEAD_FILE, load_backbone
 from lexical_sae.models.bundled import BUNDLED, DEFAULT_BACKBONE, BundledEncoder, WheelFolder
+from lexical_sae.models.pretrained import HEAD_FILE, load_backbone
 from lexical_sae.utils.downloads import sha256_of
 from tests import tiny
 from tests.data import folders

@@ -25,6 +25,12 @@ def test_links_between_pages_lead_somewhere(page):
     assert missing == []
 
 
+def test_every_path_on_the_architecture_page_exists():
+    paths = re.findall(r"`([\w./-]+(?:\.py|/))`", (ROOT / "docs" / "architecture.md").read_text())
+    assert len(paths) > 50
+    assert [path for path in paths if not any((base / path).exists() for base in (ROOT, ROOT / "lexical_sae"))] == []
+
+
 def test_readme_names_only_make_targets_that_exist():
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M))
     named = set(re.findall(r"`make ([a-z-]+)`|^make ([a-z-]+)", (ROOT / "README.md").read_text(), re.M))

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from lexical_sae.config.load import build_config, load_config
-from lexical_sae.runs.variants import load_datasets, load_variants, term_ablations
+from lexical_sae.runs.comparing.variants import load_datasets, load_variants, term_ablations
 
 FILES = sorted((Path(__file__).parent.parent / "experiments").rglob("*.yaml"))
 

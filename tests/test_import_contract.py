@@ -40,7 +40,7 @@ ONLY_HERE = {
 }
 """Libraries that only some rooms may import."""
 
-TRANSFORMERS_MODELS = ["models.backbone", "models.dense_baseline"]
+TRANSFORMERS_MODELS = ["models.pretrained", "models.dense_baseline"]
 
 
 @cache

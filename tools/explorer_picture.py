@@ -12,7 +12,7 @@ from playwright.sync_api import sync_playwright  # pyright: ignore[reportMissing
 
 from lexical_sae.inference.labels import label_index, labels_of
 from lexical_sae.runs import Run
-from lexical_sae.runs.explorer import write_explorer
+from lexical_sae.runs.pages.explorer import write_explorer
 from lexical_sae.runs.texts import Corpus
 
 REVIEWS = {

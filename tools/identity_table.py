@@ -7,10 +7,10 @@ import torch
 from lexical_sae.data import load_text_dataset
 from lexical_sae.data.batches import tokenize
 from lexical_sae.mechanistic.attribution import identity_error
-from lexical_sae.models.backbone import load_backbone
 from lexical_sae.models.config import ModelConfig
 from lexical_sae.models.lexical_sae import LexicalSAE
-from lexical_sae.training.calibrate import open_about
+from lexical_sae.models.pretrained import load_backbone
+from lexical_sae.training.preparation.calibrated_start import open_about
 
 GATES = ("drelu", "gated_jumprelu", "jumprelu")
 LABELS = {"classify": ("negative", "positive"), "tag": ("O", "B", "I")}

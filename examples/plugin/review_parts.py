@@ -16,9 +16,9 @@ from torch import Tensor, nn
 
 from lexical_sae.circuits.objective import register_term
 from lexical_sae.circuits.term import CommonConfig, StepView, Term
-from lexical_sae.data.formats import read_table
 from lexical_sae.data.sources.layouts import Tables
 from lexical_sae.data.sources.registry import TextSpec, register_dataset
+from lexical_sae.data.tables.formats import read_table
 from lexical_sae.evaluation.explainers.explainer import ByFunction
 from lexical_sae.evaluation.explainers.methods import register_explainer
 from lexical_sae.evaluation.metrics.metric import Subject, sampled

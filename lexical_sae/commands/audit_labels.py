@@ -41,7 +41,8 @@ def audit_labels(
     if out is not None and out.exists():
         raise SettingsError(f"{out} exists already and may hold your corrections; choose another name")
     from lexical_sae.data.files import as_table
-    from lexical_sae.data.rows import choose_columns, labelled_rows
+    from lexical_sae.data.rows import labelled_rows
+    from lexical_sae.data.tables.columns import choose_columns
     from lexical_sae.report.progress import ProgressBars
     from lexical_sae.sklearn.classifier import LexicalClassifier
     from lexical_sae.sklearn.label_issues import find_label_issues

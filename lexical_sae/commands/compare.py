@@ -13,7 +13,7 @@ from lexical_sae.utils.errors import SettingsError
 
 if TYPE_CHECKING:  # imported late, so that --help does not wait for torch
     from lexical_sae.config.schema import ExperimentConfig
-    from lexical_sae.runs.variants import Study
+    from lexical_sae.runs.comparing.variants import Study
 
 Config = Annotated[Path, typer.Option(help="Experiment file (YAML); docs/experiments.md shows some.")]
 Out = Annotated[Path | None, typer.Option(help="Folder of all runs; by default the experiment's output_dir.")]
@@ -29,7 +29,7 @@ def compare_and_show(
     """Run all experiments of a study, print the comparison, and say where it is."""
     from lexical_sae.report.studies.comparison import comparison_page
     from lexical_sae.report.tables import tables_view
-    from lexical_sae.runs.comparison import run_comparison
+    from lexical_sae.runs.comparing.comparison import run_comparison
     from lexical_sae.runs.folder import REPORT, RESULTS
 
     with watching(kept="finished experiments are kept;") as watchers:
@@ -143,7 +143,7 @@ def sweep(
     """
     from lexical_sae.config.load import load_config
     from lexical_sae.report.charts.frontier import SHIFTS, frontier_table
-    from lexical_sae.runs.sweep import ACTIVE_WORDS, PICTURE, TABLE, run_sweep
+    from lexical_sae.runs.comparing.sweep import ACTIVE_WORDS, PICTURE, TABLE, run_sweep
 
     named = [
         f"{key}={values}" for key, values in ((SHIFTS, shifts), (ACTIVE_WORDS, active_words)) if values is not None
@@ -205,7 +205,7 @@ def ablation(
     Variants are those of the file. Without any: each term off, all off, the other completeness, a fixed weight for the
     cross-entropy, and each other gate.
     """
-    from lexical_sae.runs.variants import load_variants, term_ablations
+    from lexical_sae.runs.comparing.variants import load_variants, term_ablations
 
     study = load_variants(config, term_ablations, kind="ablation", out=out)
     compare_and_show(study, "what its parts are good for", names_texts, device, resume=resume)
@@ -218,7 +218,7 @@ def bcos_ablation(
 
     Example: lexical-sae bcos-ablation --config experiments/ablation/bcos.yaml
     """
-    from lexical_sae.runs.variants import bcos_heads, load_variants
+    from lexical_sae.runs.comparing.variants import bcos_heads, load_variants
 
     study = load_variants(config, bcos_heads, kind="bcos_ablation", base=lambda _: "ReLU-2", out=out)
     compare_and_show(study, "heads", names_texts, device, resume=resume)
@@ -231,7 +231,7 @@ def multi_dataset(
 
     Example: lexical-sae multi-dataset --config experiments/cpu/multi_dataset.yaml
     """
-    from lexical_sae.runs.variants import load_datasets
+    from lexical_sae.runs.comparing.variants import load_datasets
 
     compare_and_show(load_datasets(config, out=out), "data sets", names_texts, device, resume=resume)
 
@@ -249,7 +249,7 @@ def sota_comparison(
 
     Example: lexical-sae sota-comparison --config experiments/cpu/sota_comparison.yaml
     """
-    from lexical_sae.runs.variants import load_variants, other_recipes
+    from lexical_sae.runs.comparing.variants import load_variants, other_recipes
 
     study = load_variants(config, other_recipes, kind="sota_comparison", base=lambda settings: settings.recipe, out=out)
     compare_and_show(study, "recipes and baselines", names_texts, device, resume=resume, with_baselines=baselines)

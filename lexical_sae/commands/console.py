@@ -102,7 +102,7 @@ def watching(kept: str = "its state is saved,") -> "Iterator[Watchers]":
     """Progress, notes and Ctrl-C for long work; stopped work says what is kept of it, and exits with its own code."""
     from lexical_sae.report.progress import ProgressBars
     from lexical_sae.runs.seeds import Watchers
-    from lexical_sae.training.loop import Interrupted, StoppedBeforeSaving
+    from lexical_sae.training.stopping import Interrupted, StoppedBeforeSaving
 
     try:
         with ProgressBars(console) as bars, until_interrupted() as is_interrupted:

@@ -73,8 +73,8 @@ def evaluate(
     from lexical_sae.models.persistence import from_pretrained
     from lexical_sae.report.printable import shown
     from lexical_sae.report.terminal import figures_table, name_figures
-    from lexical_sae.runs.evaluating import NAMED, evaluate_on, evaluation_file
     from lexical_sae.runs.folder import write_json
+    from lexical_sae.runs.measuring.evaluating import NAMED, evaluate_on, evaluation_file
     from lexical_sae.runs.run import Run, find_run
     from lexical_sae.runs.texts import Columns
     from lexical_sae.runs.unseen import unseen_texts

@@ -115,7 +115,7 @@ def explain(
     if target is not None or windows:
         asked["target"], stream = target, inference.explain_stream
     if html is not None:
-        from lexical_sae.runs.report import SHOWN_AT_MOST, write_explanations
+        from lexical_sae.runs.pages.report import SHOWN_AT_MOST, write_explanations
 
         kept = given[:SHOWN_AT_MOST]
         found = _watched(stream(loaded, kept, **asked), len(kept))

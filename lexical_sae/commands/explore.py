@@ -44,7 +44,7 @@ def explore(
     require_file(file)
     from lexical_sae.report.printable import shown
     from lexical_sae.runs import Run
-    from lexical_sae.runs.explorer import write_explorer
+    from lexical_sae.runs.pages.explorer import write_explorer
     from lexical_sae.runs.texts import Columns
 
     opened = Run.open(run)

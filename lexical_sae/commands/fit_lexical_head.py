@@ -57,6 +57,9 @@ def fit_lexical_head(
     ] = DEFAULTS.neighbour_share,
     passes: Annotated[int, typer.Option(min=1, help="Times each token is used.")] = DEFAULTS.passes,
     learning_rate: Annotated[float, typer.Option(help="Highest learning rate.")] = DEFAULTS.learning_rate,
+    half_precision: Annotated[
+        bool, typer.Option("--half-precision", help="Store the head in half precision, in half the space.")
+    ] = False,
     seed: Annotated[int, typer.Option(help="The same seed gives the same head on the same machine.")] = DEFAULTS.seed,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
     note: Annotated[str, typer.Option(help="A sentence about the text, for the card.")] = "",
@@ -81,6 +84,7 @@ def fit_lexical_head(
             neighbour_share=neighbour_share,
             passes=passes,
             learning_rate=learning_rate,
+            half_precision=half_precision,
             seed=seed,
         )
         _require_writable(out)

@@ -267,7 +267,7 @@ def _compare(config: "ExperimentConfig", device: str, rates: tuple[float, ...]) 
     from lexical_sae.runs import Run
     from lexical_sae.runs.tagging.experiment import run_dense_tagger
     from lexical_sae.runs.tagging.pages import DENSE, write_tagging_report
-    from lexical_sae.training.dense.fine_tuning import DENSE_RATES
+    from lexical_sae.training.baselines.fine_tuning import DENSE_RATES
 
     with ProgressBars(console) as bars:
         found = run_dense_tagger(config, device, rates=rates or DENSE_RATES, on_step=bars)

@@ -5,9 +5,10 @@
     read_text_dataset(rows)              a DataFrame or a list of (text, label)
     load_tagged_dataset("conll2003")     sentences with one BIO tag per word
 
-Flow of one set: files or hub -> `table` (rows with line numbers; `cell_values` checks each) -> `Source` (the official
-splits) -> `splits` (held out where the source lacks them, by `sampling`) -> `TextDataset` or `TaggedDataset`.
-From there to the model: `encoding` (tokens), `batches`, `words` (of a text), `vocabulary` (of the model), `language`.
+Flow of one set: files or hub -> `tables` (rows with line numbers) -> `rows` (which columns, which rows) -> `Source`
+(the official splits) -> `splits` (held out where the source lacks them, by `sampling`) -> `examples` (the data set).
+From there to the model: `encoding` (tokens), `batches`, `words` (of a text), `vocabulary` and `dimensions` (of the
+model), `language`.
 """
 
 from lexical_sae.data.examples import TaggedDataset, TaggedSplit, TextDataset, TextSplit

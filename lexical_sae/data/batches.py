@@ -13,8 +13,8 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
-from lexical_sae.data.cell_values import repair_text
 from lexical_sae.data.encoding import EncodedText, encode
+from lexical_sae.data.tables.cell_values import repair_text
 from lexical_sae.utils.errors import DataError
 from lexical_sae.utils.progress import OnStep, Step, silent
 

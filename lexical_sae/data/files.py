@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from lexical_sae.data.examples import Source, TaggedDataset, TextDataset
-from lexical_sae.data.formats import ENDINGS, read_table
-from lexical_sae.data.frames import frame_table
 from lexical_sae.data.sources.conll import read_conll, tagged_source
 from lexical_sae.data.splits import Sizes, carve
-from lexical_sae.data.table import Table, quoted, table_of_dicts
+from lexical_sae.data.tables.formats import ENDINGS, read_table
+from lexical_sae.data.tables.frames import frame_table
+from lexical_sae.data.tables.table import Table, quoted, table_of_dicts
 from lexical_sae.data.targets import LabelColumns
 from lexical_sae.utils.errors import DataError
 

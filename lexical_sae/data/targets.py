@@ -14,12 +14,9 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
-from lexical_sae.data.cell_values import is_missing, label_problem, label_text, sorted_label_names
 from lexical_sae.data.examples import TextSplit
 from lexical_sae.data.rows import (
     LabelledRows,
-    choose_columns,
-    choose_text_column,
     class_notes,
     identities_of,
     labelled_rows,
@@ -27,7 +24,9 @@ from lexical_sae.data.rows import (
     text_split,
     usable_rows,
 )
-from lexical_sae.data.table import Table, quoted
+from lexical_sae.data.tables.cell_values import is_missing, label_problem, label_text, sorted_label_names
+from lexical_sae.data.tables.columns import choose_columns, choose_text_column
+from lexical_sae.data.tables.table import Table, quoted
 from lexical_sae.utils.errors import DataError
 from lexical_sae.utils.suggest import did_you_mean
 

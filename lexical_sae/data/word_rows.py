@@ -20,8 +20,8 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from lexical_sae.data.batches import TokenizedTexts, pad_id
-from lexical_sae.data.cell_values import repair_text
 from lexical_sae.data.encoding import encode
+from lexical_sae.data.tables.cell_values import repair_text
 from lexical_sae.data.tagging import align_tags_to_subwords, decode_valid_tags, parse_tag
 from lexical_sae.utils.errors import DataError
 

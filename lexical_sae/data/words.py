@@ -18,8 +18,8 @@ from itertools import accumulate, takewhile
 import regex
 from transformers import PreTrainedTokenizerBase
 
-from lexical_sae.data.cell_values import repair_text
 from lexical_sae.data.encoding import EncodedText, encode
+from lexical_sae.data.tables.cell_values import repair_text
 from lexical_sae.utils.errors import DataError
 
 Span = tuple[int, int]

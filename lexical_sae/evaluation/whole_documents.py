@@ -18,8 +18,8 @@ from jaxtyping import Int
 from torch import Tensor
 
 from lexical_sae.data.batches import tokenize
-from lexical_sae.data.cell_values import repair_text
 from lexical_sae.data.encoding import encode
+from lexical_sae.data.tables.cell_values import repair_text
 from lexical_sae.evaluation.collect import read_corpus
 from lexical_sae.inference.windows import cut_windows
 from lexical_sae.models.circuit_state import SparseCircuitState

@@ -12,8 +12,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from lexical_sae.data.batches import Batch, TokenizedTexts, batches, pad_id
-from lexical_sae.data.cell_values import repair_text
 from lexical_sae.data.encoding import EncodedText, encode
+from lexical_sae.data.tables.cell_values import repair_text
 from lexical_sae.data.words import layout_of
 from lexical_sae.inference.reading import stop_training
 from lexical_sae.intervene.word_table import is_word

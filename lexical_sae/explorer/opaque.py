@@ -8,8 +8,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lexical_sae.data.batches import TokenizedTexts, pad_id
-from lexical_sae.data.cell_values import repair_text
 from lexical_sae.data.encoding import encode
+from lexical_sae.data.tables.cell_values import repair_text
 from lexical_sae.data.words import Span, TextLayout, layout_of
 from lexical_sae.evaluation.collect import ReadBatch, read_corpus
 from lexical_sae.explorer.packing import packed_counts, packed_floats

@@ -19,6 +19,7 @@ from lexical_sae.explanation import Cause
 from lexical_sae.inference.reading import ReadTexts
 from lexical_sae.models.lexical_sae import LexicalSAE
 from lexical_sae.models.literal_reading import read_words
+from lexical_sae.models.long_texts import windows_of
 
 NEAREST = 64
 """Words around a shifted word that are left out; one at a time."""
@@ -120,7 +121,7 @@ def _windows(read: ReadTexts, row: int) -> list[tuple[tuple[int, ...], frozenset
     """The positions that each window of a text reads, and those whose states it gives."""
     count = len(read.layouts[row])
     ids = read.batch.input_ids[row : row + 1, :count].to(read.state.code.ids.device)
-    windows = read.model.windows(ids, torch.ones_like(ids, dtype=torch.bool))
+    windows = windows_of(read.model, ids, torch.ones_like(ids, dtype=torch.bool))
     if windows is None:
         return [(tuple(range(count)), frozenset(range(count)))]
     parts = zip(windows.columns, windows.mask, windows.gives, strict=True)

@@ -13,8 +13,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lexical_sae.data.batches import Batch, TokenizedTexts, batches, pad_id
-from lexical_sae.data.cell_values import repair_text
 from lexical_sae.data.encoding import EncodedText, encode
+from lexical_sae.data.tables.cell_values import repair_text
 from lexical_sae.data.words import TextLayout, layout_of
 from lexical_sae.models.circuit_state import SparseCircuitState
 from lexical_sae.models.lexical_sae import CLASSIFY, LexicalSAE

@@ -10,8 +10,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from lexical_sae.data.dimensions import Dimension
 from lexical_sae.data.language import grouped_forms, joined_forms
-from lexical_sae.data.vocabulary import Dimension
 from lexical_sae.explanation import PIECE, WORD, Reasons, WordSet
 from lexical_sae.inference.labels import label_index, labels_of
 from lexical_sae.inference.reading import answers, is_one_text

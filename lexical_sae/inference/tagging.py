@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, overload
 
-from lexical_sae.data.cell_values import repair_text
+from lexical_sae.data.tables.cell_values import repair_text
 from lexical_sae.data.tagged_sentence import TaggedSentence, split_words
 from lexical_sae.inference.word_decisions import ReadWords, read_words, words_of
 from lexical_sae.models.lexical_sae import TAG, LexicalSAE

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from transformers import PreTrainedTokenizerBase
 
-from lexical_sae.data.cell_values import repair_text
 from lexical_sae.data.encoding import encode
+from lexical_sae.data.tables.cell_values import repair_text
 from lexical_sae.data.words import Span, word_spans
 from lexical_sae.inference.explaining import explain
 from lexical_sae.models.lexical_sae import LexicalSAE

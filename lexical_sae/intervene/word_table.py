@@ -23,8 +23,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from lexical_sae.data.formats import read_table
-from lexical_sae.data.table import Table
+from lexical_sae.data.tables.formats import read_table
+from lexical_sae.data.tables.table import Table
 from lexical_sae.intervene.words import suppressed_mask
 from lexical_sae.models.lexical_sae import CLASSIFY, LexicalSAE
 from lexical_sae.models.word_views import document_table

@@ -21,8 +21,8 @@ from jaxtyping import Float, Shaped
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
+from lexical_sae.data.dimensions import DimensionTable
 from lexical_sae.data.language import word_form
-from lexical_sae.data.vocabulary import DimensionTable
 from lexical_sae.data.words import Span, TextLayout, lay_out
 from lexical_sae.models.sparse_code import SparseCode
 from lexical_sae.utils.errors import DataError

@@ -12,8 +12,8 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
-from lexical_sae.models.backbone import load_tokenizer, quiet_transformers, without_attention_dropout
 from lexical_sae.models.bundled import resolve_source
+from lexical_sae.models.pretrained import load_tokenizer, quiet_transformers, without_attention_dropout
 
 
 def _load(kind: Any, name: str, num_labels: int) -> tuple[Any, PreTrainedTokenizerBase]:

@@ -11,6 +11,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from lexical_sae.models.encoded import EncodedDocument, EncodedSequence
+from lexical_sae.models.layers.activation import GateOutput
 from lexical_sae.models.layers.context_shift import Shifts
 from lexical_sae.models.layers.cut_words import NO_WORD
 from lexical_sae.models.layers.literal_words import occurrences
@@ -73,6 +75,45 @@ def read_words(
             *(kept.where(read_here, default) for kept, default in zip(shifts, _unmoved(defaults), strict=True))
         )
     return WordsRead(rows, positions, found, defaults, shifts)
+
+
+def literal_sequence(
+    model: "LexicalSAE", input_ids: TokenIds, mask: Bool[Tensor, "B L"], states: Float[Tensor, "B L E"] | None
+) -> EncodedSequence:
+    """Every word at its position, with its share of the word's activation in the document: the slow form."""
+    read = read_words(model, input_ids, mask, states)
+    at = (read.rows, read.positions, read.words)
+    logits = read.defaults.new_full((*input_ids.shape, len(model.dimensions)), -torch.inf).index_put(
+        at, torch.zeros_like(read.defaults)
+    )
+    nothing = torch.zeros_like(logits)
+    return EncodedSequence(nothing.index_put(at, read.activations), model.gate(logits), logits)
+
+
+def literal_document(
+    model: "LexicalSAE",
+    input_ids: TokenIds,
+    mask: Bool[Tensor, "B L"],
+    states: Float[Tensor, "B L E"] | None,
+    is_read: Bool[Tensor, "B L"] | None,
+    *,
+    live_only: bool,
+) -> EncodedDocument:
+    """The activation of every word; the gate reports which of them context shifted, and how nearly."""
+    read = read_words(model, input_ids, mask, states, is_read=is_read)
+    live, columns = read.words.unique(return_inverse=True)
+    words, columns = (live, columns) if live_only else (None, read.words)
+    shape = (len(input_ids), len(live) if live_only else len(model.dimensions))
+    nothing = read.activations.new_zeros(shape)
+    at = (read.rows, columns)
+    activations = nothing.index_put(at, read.activations, accumulate=True)
+    place = read.rows * shape[1] + columns
+    shifted, smooth = (
+        nothing.flatten().scatter_reduce(0, place, part, "amax").view(shape)
+        for part in (read.shifts.is_shifted.to(nothing.dtype), read.shifts.smooth_count)
+    )
+    logits = torch.full_like(nothing, -torch.inf).index_put(at, torch.zeros_like(read.defaults))
+    return EncodedDocument(activations, GateOutput(activations, shifted, smooth), logits, words)
 
 
 def default_activation(tokens: Int[Tensor, " B"], dtype: torch.dtype = torch.float32) -> Float[Tensor, " B"]:

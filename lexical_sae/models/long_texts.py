@@ -12,13 +12,21 @@
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
+
+from lexical_sae.data.encoding import special_tokens_around
+from lexical_sae.models.backbone import Backbone
+from lexical_sae.models.config import ModelConfig
+from lexical_sae.types import TokenIds, TokenMask
+
+if TYPE_CHECKING:
+    from lexical_sae.models.lexical_sae import LexicalSAE
 
 OVERLAP = 0.25
 """Share of a window's tokens that the next one repeats."""
@@ -42,6 +50,17 @@ def longest(window: int, special: int, most_windows: int) -> int:
     """Tokens that so many windows hold, special ones included. Example: 3 windows of 10 with 2 special -> 22"""
     room = window - special
     return special + room + (most_windows - 1) * _stride(room)
+
+
+def window_of(config: ModelConfig, backbone: Backbone) -> int:
+    """Most tokens that the encoder of a model with these settings reads at once."""
+    return min(config.max_length, backbone.max_tokens)
+
+
+def longest_text(config: ModelConfig, backbone: Backbone) -> int:
+    """Longest text in tokens that a model with these settings reads."""
+    special = backbone.tokenizer.num_special_tokens_to_add()
+    return longest(window_of(config, backbone), special, config.windows_read)
 
 
 def stretches(tokens: int, room: int, begins: Sequence[int] = ()) -> list[Stretch]:
@@ -160,3 +179,23 @@ class Windows(NamedTuple):
         """Texts and positions that some of the windows give."""
         gives = self.gives[some]
         return self.rows[some, None].expand_as(gives)[gives], self.columns[some][gives]
+
+
+def windows_of(model: "LexicalSAE", input_ids: TokenIds, attention_mask: TokenMask) -> Windows | None:
+    """The windows of a batch with a text that is longer than one; None for other batches."""
+    if input_ids.shape[1] <= model.window or model.literal is None or model.config.long_texts == "cut":
+        return None
+    around = special_tokens_around(model.tokenizer)
+    return Windows.of(attention_mask.bool(), model.window, around, model.literal.begins(input_ids))
+
+
+def read_at_once(model: "LexicalSAE", texts: Iterable[Sequence[int]]) -> Iterator[list[int]]:
+    """The tokens of tokenised texts as the encoder reads them: those of each text, or of each of its windows."""
+    for ids in texts:
+        at_once = torch.tensor([ids], device=model.gate.closed.device)
+        windows = windows_of(model, at_once, torch.ones_like(at_once, dtype=torch.bool))
+        if windows is None:
+            yield list(ids)
+        else:
+            parts = zip(windows.columns, windows.mask, strict=True)
+            yield from (at_once[0, at[mask]].tolist() for at, mask in parts)

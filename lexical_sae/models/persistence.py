@@ -21,11 +21,11 @@ from torch import Tensor, nn
 from transformers import PreTrainedTokenizerBase
 
 import lexical_sae
-from lexical_sae.models.backbone import backbone_from_config, load_tokenizer, open_safetensors
 from lexical_sae.models.bundled import bundled_origin
 from lexical_sae.models.calibration import FIGURES, Calibration
 from lexical_sae.models.config import ModelConfig
 from lexical_sae.models.lexical_sae import LexicalSAE
+from lexical_sae.models.pretrained import backbone_from_config, load_tokenizer, open_safetensors
 from lexical_sae.outputs import CLASSES, AnyOutput
 from lexical_sae.utils.downloads import sha256_of
 from lexical_sae.utils.errors import SavedFileError

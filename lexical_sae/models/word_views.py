@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from lexical_sae.data.vocabulary import Dimension
+from lexical_sae.data.dimensions import Dimension
 from lexical_sae.models.heads import CLASSIFY, TableHead
 from lexical_sae.utils.errors import SettingsError
 

@@ -64,6 +64,11 @@ class OutputKind(PartConfig):
     def imitation(self, teacher: Logits, pupil: Logits, weights: Float[Tensor, " N"] | None = None) -> Scalar:
         """How far the pupil's decisions are from those of the teacher, which does not learn from it."""
 
+    def unsmoothed(self, logits: Logits, smoothing: float) -> Logits:
+        """What a teacher means that learned from smoothed labels: its decisions as if they had not been smoothed."""
+        del smoothing
+        return logits
+
     @abstractmethod
     def quality(self, logits: Logits, targets: Targets) -> Shaped[Tensor, " N"]:
         """How good each decision is: epochs are compared by its mean, and named `accuracy` by it."""
@@ -157,8 +162,6 @@ class Scored(OutputKind):
 
     keys: ClassVar[tuple[str, ...]]
     """Figures that models and baselines are compared by, the most important first."""
-    less_is_better: ClassVar[bool]
-    """Of the first of them."""
 
     @abstractmethod
     def figures(self, logits: Logits, labels: Sequence[Any], names: Sequence[str]) -> TaskScores:

@@ -34,7 +34,6 @@ class Labels(Scored):
     least_names: ClassVar = 1
     better: ClassVar = "right about more labels of validation texts"
     keys: ClassVar = ("macro_f1", "micro_f1", "exact_match")
-    less_is_better: ClassVar = False
 
     def fitted(self, labels: Sequence[Any]) -> "Labels":
         marks = np.asarray(labels)

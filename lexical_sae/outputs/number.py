@@ -35,7 +35,6 @@ class Number(Scored):
     logit_unit: ClassVar = ""
     better: ClassVar = "nearer to the numbers of validation texts"
     keys: ClassVar = ("mae", "rmse", "spearman")
-    less_is_better: ClassVar = True
 
     def fitted(self, labels: Sequence[Any]) -> "Number":
         numbers = np.asarray(labels, dtype=np.float64)

@@ -9,8 +9,8 @@ from lexical_sae.models.layers.pooling import SumPool
 from lexical_sae.models.layers.saturation import Identity
 from lexical_sae.models.table_head import TableHead
 from lexical_sae.recipes.recipe import Recipe
-from lexical_sae.training.auxiliary_head import AuxiliaryHead
-from lexical_sae.training.independence import Independence
+from lexical_sae.training.loss.auxiliary_head import AuxiliaryHead
+from lexical_sae.training.loss.independence import Independence
 from lexical_sae.training.optim import AdamWEMA
 from lexical_sae.training.settings import TrainingConfig
 
@@ -32,11 +32,11 @@ def anchored() -> Recipe:
         count=CountConstraint.Config(),
         negations=0.3,
         independence=Independence.Config(),
-        auxiliary=AuxiliaryHead.Config(imitation=1.0),
+        auxiliary=AuxiliaryHead.Config(imitation=1.0, label_smoothing=0.05, rate=1.0),
         encoder_dropout=0.0,
         learning_rate=1e-4,
         head_rate=10.0,
-        label_smoothing=0.05,
+        label_smoothing=0.0,
         optimizer=AdamWEMA.Config(schedule="linear", ema=None),
     )
     return Recipe(model=model, training=training)

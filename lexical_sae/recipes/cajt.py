@@ -6,7 +6,6 @@ from lexical_sae.circuits.objective import Objective
 from lexical_sae.circuits.terms import CompletenessKL, FrequencyPenalty, GateL0, SeparationContrastive
 from lexical_sae.models.config import ModelConfig
 from lexical_sae.models.layers.activation import JumpReLUGate
-from lexical_sae.models.layers.pooling import AttentionPool
 from lexical_sae.models.layers.saturation import Identity
 from lexical_sae.recipes.recipe import Recipe
 from lexical_sae.training.optim import ScheduleFree
@@ -35,9 +34,3 @@ def cajt() -> Recipe:
     return Recipe(
         model=ModelConfig(gate=JumpReLUGate.Config(offset=True), saturation=Identity.Config()), training=training
     )
-
-
-def cajt_attention() -> Recipe:
-    """CAJT with learned pooling."""
-    recipe = cajt()
-    return recipe.model_copy(update={"model": recipe.model.model_copy(update={"pool": AttentionPool.Config()})})

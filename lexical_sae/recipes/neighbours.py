@@ -11,7 +11,7 @@ from lexical_sae.models.layers.masking import WordMasking
 from lexical_sae.models.layers.neighbourhood import Neighbourhood
 from lexical_sae.models.layers.saturation import Log1p
 from lexical_sae.recipes.recipe import Recipe
-from lexical_sae.training.auxiliary_head import AuxiliaryHead
+from lexical_sae.training.loss.auxiliary_head import AuxiliaryHead
 from lexical_sae.training.optim import AdamWEMA
 from lexical_sae.training.settings import TrainingConfig
 

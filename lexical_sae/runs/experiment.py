@@ -22,14 +22,15 @@ from lexical_sae.data import TextDataset
 from lexical_sae.intervene import FREQUENCIES_FILE
 from lexical_sae.models.lexical_sae import LexicalSAE
 from lexical_sae.models.persistence import save_pretrained
-from lexical_sae.runs.evaluating import evaluate_run
 from lexical_sae.runs.folder import EVALUATION, NAMES, RunFolder
 from lexical_sae.runs.in_memory import train_model
 from lexical_sae.runs.inputs import documents, load_data
-from lexical_sae.runs.name_tests import name_run
+from lexical_sae.runs.measuring.evaluating import evaluate_run
+from lexical_sae.runs.measuring.name_tests import name_run
+from lexical_sae.runs.measuring.paired import write_decisions
+from lexical_sae.runs.measuring.scoring import Scores, score
 from lexical_sae.runs.planning import within_minutes
 from lexical_sae.runs.run import Run
-from lexical_sae.runs.scoring import Scores, score, write_decisions
 from lexical_sae.runs.seeds import Watchers, run_seeds, with_measurements
 from lexical_sae.studies.post_hoc_sae.comparing import RESULTS as SAE_RESULTS
 from lexical_sae.training.processes import current

@@ -5,7 +5,7 @@ environment.json       versions and seed
 plan.json              what `training.minutes` came to
 history.jsonl          one record per line
 tensorboard/           the same for TensorBoard, with report_to: [tensorboard]
-checkpoint/            see `lexical_sae.training.checkpoint`
+checkpoint/            see `lexical_sae.training.resuming.checkpoint`
 decisions.json         which test texts were got right
 evaluation.json        see `lexical_sae.evaluation.suite`
 names.json             see `lexical_sae.evaluation.names.tests`
@@ -30,7 +30,7 @@ import yaml
 
 import lexical_sae
 from lexical_sae.training.callbacks import TENSORBOARD_FOLDER
-from lexical_sae.training.checkpoint import Checkpoint, has_checkpoint, load_checkpoint, save_checkpoint
+from lexical_sae.training.resuming.checkpoint import Checkpoint, has_checkpoint, load_checkpoint, save_checkpoint
 from lexical_sae.utils.errors import SavedFileError
 from lexical_sae.utils.files import flush_file, strict, write_json, write_text
 from lexical_sae.utils.lock import FolderLock

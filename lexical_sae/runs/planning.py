@@ -14,13 +14,20 @@ from lexical_sae.data import TextDataset
 from lexical_sae.data.batches import tokenize
 from lexical_sae.data.polarity import positive_class
 from lexical_sae.data.sampling import stratified_subsample
-from lexical_sae.models.backbone import load_backbone
-from lexical_sae.models.lexical_sae import longest_text, window_of
+from lexical_sae.models.long_texts import longest_text, window_of
+from lexical_sae.models.pretrained import load_backbone
 from lexical_sae.recipes.recipe import Recipe
 from lexical_sae.runs.folder import PLAN, RunFolder
 from lexical_sae.runs.seeds import Watchers
+from lexical_sae.training.preparation.time_plan import (
+    Clock,
+    Cost,
+    TimePlan,
+    encoder_cost,
+    fitting_plan,
+    number_of_layers,
+)
 from lexical_sae.training.processes import current
-from lexical_sae.training.time_plan import Clock, Cost, TimePlan, encoder_cost, fitting_plan, number_of_layers
 from lexical_sae.utils.device import resolve_device
 from lexical_sae.utils.errors import SettingsError
 

@@ -36,7 +36,7 @@ from lexical_sae.runs.folder import (
     whole_records,
 )
 from lexical_sae.runs.inputs import load_data, load_sentences, require_same_labels
-from lexical_sae.runs.scoring import Decisions, read_decisions, require_same_rows
+from lexical_sae.runs.measuring.paired import Decisions, read_decisions, require_same_rows
 from lexical_sae.utils.device import resolve_device
 from lexical_sae.utils.errors import SavedFileError, SettingsError
 from lexical_sae.utils.progress import OnStep, silent
@@ -313,7 +313,7 @@ class Run:
         Returns:
             Where it is, and a sentence for each thing that it could not show.
         """
-        from lexical_sae.runs.report import write_report
+        from lexical_sae.runs.pages.report import write_report
 
         return write_report(self, out, texts, on_step, all_tokens=all_tokens)
 

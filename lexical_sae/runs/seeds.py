@@ -17,11 +17,11 @@ from lexical_sae.evaluation.intervals import mean_and_interval
 from lexical_sae.models.lexical_sae import LexicalSAE
 from lexical_sae.runs.folder import CONFIG, RESULTS, RunFolder, write_json
 from lexical_sae.runs.run import Run
-from lexical_sae.training.callbacks import Begun, Told, trackers
-from lexical_sae.training.loop import Callbacks, Interrupted, Trainer
+from lexical_sae.training.callbacks import Begun, Callbacks, Told, trackers
+from lexical_sae.training.loop import Trainer
 from lexical_sae.training.processes import current
 from lexical_sae.training.settings import TrainingConfig
-from lexical_sae.training.stopping import EpochScores
+from lexical_sae.training.stopping import EpochScores, Interrupted
 from lexical_sae.training.tasks import Task
 from lexical_sae.utils.cost import with_peak
 from lexical_sae.utils.errors import SettingsError

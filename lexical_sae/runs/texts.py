@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lexical_sae.data import load_text_dataset
-from lexical_sae.data.cell_values import text_problem
 from lexical_sae.data.examples import TextSplit
 from lexical_sae.data.files import as_table
-from lexical_sae.data.rows import choose_columns, choose_text_column, labelled_rows
+from lexical_sae.data.rows import labelled_rows
 from lexical_sae.data.sources.registry import TEXT_DATASETS
-from lexical_sae.data.table import list_places
+from lexical_sae.data.tables.cell_values import text_problem
+from lexical_sae.data.tables.columns import choose_columns, choose_text_column
+from lexical_sae.data.tables.table import list_places
 from lexical_sae.data.targets import LabelColumns
 from lexical_sae.inference.labels import label_index, labels_of, names_of
 from lexical_sae.models.lexical_sae import LexicalSAE

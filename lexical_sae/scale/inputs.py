@@ -7,10 +7,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from lexical_sae.data.decoding import UNPACKERS, ZIP, DataFile, data_file
-from lexical_sae.data.rows import LABEL_NAMES, choose_text_column
-from lexical_sae.data.streams import STREAMED, stream_rows
-from lexical_sae.data.table import quoted
+from lexical_sae.data.tables.columns import LABEL_NAMES, choose_text_column
+from lexical_sae.data.tables.decoding import UNPACKERS, ZIP, DataFile, data_file
+from lexical_sae.data.tables.streams import STREAMED, stream_rows
+from lexical_sae.data.tables.table import quoted
 from lexical_sae.scale.arrow_files import ARROW_FILES
 from lexical_sae.utils.errors import DataError
 from lexical_sae.utils.part import PartConfig

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from lexical_sae.data.cell_values import is_missing, label_problem, label_text, text_problem
-from lexical_sae.data.streams import BadRow, Rows, is_broken_text, stream_rows
-from lexical_sae.data.table import quoted
+from lexical_sae.data.tables.cell_values import is_missing, label_problem, label_text, text_problem
+from lexical_sae.data.tables.streams import BadRow, Rows, is_broken_text, stream_rows
+from lexical_sae.data.tables.table import quoted
 from lexical_sae.scale.arrow_files import ARROW_FILES
 from lexical_sae.scale.inputs import Columns, Input
 from lexical_sae.scale.schema import FILE_SHIFT, Places

@@ -18,7 +18,7 @@ from lexical_sae.models.persistence import from_pretrained, saved_sha256
 from lexical_sae.models.table_head import TableHead
 from lexical_sae.models.word_views import document_table
 from lexical_sae.runs import Run
-from lexical_sae.runs.explorer import about
+from lexical_sae.runs.pages.explorer import about
 from lexical_sae.runs.run import find_run
 from lexical_sae.serve.edits import Edit, EditedModel, edited
 from lexical_sae.utils.errors import LexicalSAEError

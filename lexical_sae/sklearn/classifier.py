@@ -10,7 +10,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import check_consistent_length
 
 from lexical_sae.data import TextSplit
-from lexical_sae.data.cell_values import label_text, sorted_label_names
+from lexical_sae.data.tables.cell_values import label_text, sorted_label_names
 from lexical_sae.data.targets import label_strata
 from lexical_sae.inference import explain
 from lexical_sae.inference.reading import is_one_text

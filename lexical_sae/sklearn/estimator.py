@@ -29,7 +29,7 @@ from lexical_sae.models.lexical_sae import LexicalSAE
 from lexical_sae.models.persistence import CONFIG, from_pretrained, save_pretrained
 from lexical_sae.report.progress import ProgressBars
 from lexical_sae.runs.seeds import Watchers
-from lexical_sae.training.random_state import chance_as_found
+from lexical_sae.training.resuming.random_state import chance_as_found
 from lexical_sae.utils.device import resolve_device
 from lexical_sae.utils.errors import SavedFileError, SettingsError
 
@@ -89,7 +89,7 @@ class LexicalEstimator(BaseEstimator):
         """Around a fit: its progress and its end, one at a time, the global random state as it was afterwards."""
         if self.minutes is not None:
             _positive("minutes", self.minutes)
-        if isinstance(callbacks, type) or not isinstance(callbacks, list | tuple):
+        if not isinstance(callbacks, list | tuple):
             raise SettingsError(f"callbacks is {type(callbacks).__name__}; give a list of objects, such as [Losses()]")
         with ExitStack() as stack:
             stack.enter_context(_one_fit_at_a_time)

@@ -12,8 +12,8 @@ from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 
-from lexical_sae.data.cell_values import is_missing, label_text, repair_text
-from lexical_sae.data.frames import column_values
+from lexical_sae.data.tables.cell_values import is_missing, label_text, repair_text
+from lexical_sae.data.tables.frames import column_values
 from lexical_sae.data.targets import as_number, number_problem
 from lexical_sae.utils.errors import DataError
 

@@ -25,7 +25,7 @@ from sklearn.base import clone
 from sklearn.model_selection import StratifiedGroupKFold
 from sklearn.utils import check_consistent_length
 
-from lexical_sae.data.cell_values import label_text
+from lexical_sae.data.tables.cell_values import label_text
 from lexical_sae.models.calibration import words_of
 from lexical_sae.sklearn.inputs import classes_of, texts_of
 from lexical_sae.utils.errors import SettingsError

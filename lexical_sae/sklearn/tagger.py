@@ -8,7 +8,7 @@ from sklearn.utils import check_consistent_length
 
 from lexical_sae.data import TaggedDataset, TaggedSplit
 from lexical_sae.data.sources.conll import tagged_source
-from lexical_sae.data.table import Table
+from lexical_sae.data.tables.table import Table
 from lexical_sae.data.tagged_sentence import TaggedSentence
 from lexical_sae.evaluation.tagging.entities import score_entities
 from lexical_sae.inference.tag_explaining import explain_tags

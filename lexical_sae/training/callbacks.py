@@ -12,6 +12,7 @@ from typing import Any
 
 from lexical_sae.utils.errors import MissingPackageError, SettingsError
 from lexical_sae.utils.plugins import register
+from lexical_sae.utils.progress import OnStep, silent
 from lexical_sae.utils.suggest import did_you_mean
 
 logger = logging.getLogger(__name__)
@@ -21,6 +22,26 @@ TENSORBOARD_FOLDER = "tensorboard"
 
 Record = Mapping[str, Any]
 """What was measured, by name. `history.jsonl` has a line for each."""
+
+
+OnRecord = Callable[[Record], None]
+OnCheckpoint = Callable[[Mapping[str, Any]], object]
+
+
+@dataclass
+class Callbacks:
+    """Who is told what while a run goes on."""
+
+    on_step: OnStep = silent
+    """Progress, for a person."""
+    on_record: OnRecord = lambda _: None
+    """A line of the history, per step and per epoch."""
+    on_checkpoint: OnCheckpoint | None = None
+    """The state from which the run can go on; None makes no checkpoints."""
+    is_interrupted: Callable[[], bool] = lambda: False
+    """Asked after every step: whether to save and stop."""
+    is_out_of_time: Callable[[], bool] = lambda: False
+    """Asked after every step: whether to end training there, with the best weights so far."""
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,10 @@ from jaxtyping import Int
 from torch import Tensor
 
 from lexical_sae.data.batches import TokenizedTexts, shuffled_batches, shuffled_buckets
+from lexical_sae.models.assembly import add_heads
 from lexical_sae.models.lexical_sae import LexicalSAE
-from lexical_sae.training.tasks import Documents, Encoded
+from lexical_sae.training.samples import Encoded
+from lexical_sae.training.tasks import Documents, Task
 from lexical_sae.utils.errors import SettingsError
 
 FOLDS = 5
@@ -64,6 +66,16 @@ class FoldedDocuments(Documents):
         of_fold = Documents(**{field.name: getattr(self, field.name) for field in fields(Documents)})
         of_fold = replace(of_fold, head=self.heads[fold])
         return of_fold.encode(model, rows, live_only=live_only)
+
+
+def in_folds(model: LexicalSAE, train: Task, seed: int, most_windows: int | None) -> FoldedDocuments:
+    """The documents in folds, with a head for each in the model until training ends."""
+    if not isinstance(train, Documents):
+        raise SettingsError("literal words are trained on documents with a label each; tag with recipe: neighbours")
+    folded = train if isinstance(train, FoldedDocuments) else FoldedDocuments.of(train, seed)
+    folded = replace(folded, most_windows=most_windows)
+    add_heads(model, folded.heads, like=train.head)
+    return folded
 
 
 def random_folds(texts: Sequence[Sequence[int]], seed: int, labels: Int[np.ndarray, " T"]) -> Int[Tensor, " T"]:

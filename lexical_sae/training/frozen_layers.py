@@ -14,11 +14,11 @@ from pathlib import Path
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
 from lexical_sae.models.kept_states import CutEncoder, KeptStates, tokens_to_keep
 from lexical_sae.models.lexical_sae import LexicalSAE
-from lexical_sae.training.batch_size import available_memory
+from lexical_sae.training.preparation.batch_size import available_memory
 
 logger = logging.getLogger(__name__)
 
@@ -30,6 +30,13 @@ def freeze_lower(model: LexicalSAE, depth: int) -> None:
     """Fix the encoder's embeddings and so many of its layers, from the lowest; 0 fixes none."""
     if depth:
         CutEncoder(model.backbone.encoder, depth).freeze()
+
+
+def freeze_embeddings(model: LexicalSAE) -> None:
+    """Input embedding and decoder, one tensor in most models, stay as they are."""
+    embedding: nn.Module = model.backbone.encoder.get_input_embeddings()  # pyright: ignore[reportCallIssue, reportAssignmentType]
+    for weight in (embedding.weight, model.backbone.decoder.weight):
+        weight.requires_grad_(False)  # pyright: ignore[reportCallIssue]
 
 
 @contextmanager

@@ -25,8 +25,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from transformers.utils.generic import ModelOutput
 
-from lexical_sae.training.checkpoint import pack
-from lexical_sae.training.random_state import random_state, restore_random_state
+from lexical_sae.training.resuming.checkpoint import pack
+from lexical_sae.training.resuming.random_state import random_state, restore_random_state
 from lexical_sae.utils.device import resolve_device
 from lexical_sae.utils.errors import SettingsError
 

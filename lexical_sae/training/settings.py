@@ -6,9 +6,9 @@ from pydantic import AfterValidator, Field, PositiveFloat, model_validator
 
 from lexical_sae.circuits.geco import ControllerConfig, CountConstraint, GECOController
 from lexical_sae.circuits.objective import Objective
-from lexical_sae.training.auxiliary_head import AuxiliaryHead
 from lexical_sae.training.callbacks import known_tracker
-from lexical_sae.training.independence import Independence
+from lexical_sae.training.loss.auxiliary_head import AuxiliaryHead
+from lexical_sae.training.loss.independence import Independence
 from lexical_sae.training.optim import AdamWEMA, OptimizerConfig
 from lexical_sae.utils.errors import SettingsError
 from lexical_sae.utils.part import PartConfig, Shorthand

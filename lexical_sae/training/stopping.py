@@ -18,6 +18,14 @@ SILENT_STEPS = 10
 """Optimiser steps in a row without any active word that end a run: one such batch may be chance."""
 
 
+class Interrupted(Exception):
+    """Somebody asked the run to stop; its state was saved."""
+
+
+class StoppedBeforeSaving(Interrupted):
+    """Somebody asked the run to stop before there was anything to save."""
+
+
 class NoWordActive(TrainingError, RuntimeError):
     """Every word has closed, so every text gets the same answer and none teaches the encoder anything."""
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import zip_longest
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
@@ -18,101 +18,14 @@ from lexical_sae.data import TaggedSplit
 from lexical_sae.data.batches import TokenizedTexts, shuffled_buckets
 from lexical_sae.data.tagging import encode_tags
 from lexical_sae.data.word_rows import WordRows, tokenize_words
-from lexical_sae.models.layers.activation import GateOutput
-from lexical_sae.models.layers.cut_words import NO_WORD
 from lexical_sae.models.layers.shapes import ShapeFeatures
-from lexical_sae.models.lexical_sae import CLASSIFY, TAG, EncodedDocument, LexicalSAE
-from lexical_sae.models.long_texts import Windows
+from lexical_sae.models.lexical_sae import CLASSIFY, TAG, LexicalSAE
 from lexical_sae.outputs.kind import Targets
+from lexical_sae.training.samples import Encoded, ReadTokens, samples_of
 from lexical_sae.utils.errors import DataError
 
 IGNORED = -100
 """Stands for the tag of a position that carries none: special tokens, and all but the first piece of a word."""
-
-
-class ReadTokens(NamedTuple):
-    """A batch of texts and the encoder's state of every token that was read."""
-
-    input_ids: Int[Tensor, "B L"]
-    mask: Bool[Tensor, "B L"]
-    states: Float[Tensor, "B L E"]
-    windows: Windows | None = None
-    """Those that were read, of texts that are longer than one."""
-
-    @classmethod
-    def of(
-        cls,
-        model: LexicalSAE,
-        input_ids: Int[Tensor, "B L"],
-        mask: Bool[Tensor, "B L"],
-        most_windows: int | None,
-        generator: torch.Generator | None = None,
-    ) -> "ReadTokens":
-        """The states of a batch; with a number, of at most so many windows of each text, at random."""
-        windows = model.windows(input_ids, mask)
-        if windows is not None and most_windows is not None:
-            windows = windows.sample(most_windows, generator)
-        return cls(input_ids, mask, model.encoder_states(input_ids, mask, windows=windows), windows)
-
-    @property
-    def is_read(self) -> Bool[Tensor, "B L"] | None:
-        """Tokens whose state is known; None where all are."""
-        return None if self.windows is None else self.windows.is_read(self.mask)
-
-    def take(self, some: Int[Tensor, " S"]) -> "ReadTokens":
-        """Some of the texts."""
-        windows = None if self.windows is None else self.windows.of_texts(some)
-        return ReadTokens(self.input_ids[some], self.mask[some], self.states[some], windows)
-
-    def mean_states(self) -> Float[Tensor, "B E"]:
-        """The mean state of each text's tokens, of those that were read."""
-        known = self.mask if self.windows is None else self.windows.is_read(self.mask)
-        return (self.states * known[..., None]).sum(1) / known.sum(1, keepdim=True)
-
-
-@dataclass(frozen=True)
-class Encoded:
-    """The samples of some texts: one per document, or one per labelled position."""
-
-    sparse_vector: Float[Tensor, "N K"]
-    gate: GateOutput
-    logits: Float[Tensor, "N K"]
-    """What the gate was given; -inf where a word cannot open."""
-    own: Bool[Tensor, "N K"]
-    """Words that stand in the text (at the position), if they may be features."""
-    labels: Targets
-    states: Float[Tensor, "N E"]
-    """The encoder's state of each: the mean over a document's tokens, or that of the position itself."""
-    head: str
-    """Name of the head that decides on them."""
-    weights: Float[Tensor, " N"] | None = None
-    """How much each counts in the cross-entropy; None where all count the same."""
-    words: Int[Tensor, " K"] | None = None
-    """The dimension of each column, where only live ones have a column; None where all have."""
-    in_reach: Bool[Tensor, " V"] | None = None
-    """Dimensions that a token of the batch may open; None without a neighbourhood."""
-    tokens: ReadTokens | None = None
-    """The tokens of documents; None for positions."""
-    is_made: Bool[Tensor, " N"] | None = None
-    """Which documents were made by rule (`Documents.num_made`); None for positions."""
-
-    def sample(self, most: int) -> "Encoded":
-        """At most `most` of the samples, at random."""
-        if len(self.labels) <= most:
-            return self
-        some = torch.randperm(len(self.labels))[:most].to(self.labels.device)
-        return replace(
-            self,
-            sparse_vector=self.sparse_vector[some],
-            gate=self.gate.map(lambda field: field[some]),
-            logits=self.logits[some],
-            own=self.own[some],
-            labels=self.labels[some],
-            states=self.states[some],
-            weights=None if self.weights is None else self.weights[some],
-            tokens=None if self.tokens is None else self.tokens.take(some),
-            is_made=None if self.is_made is None else self.is_made[some],
-        )
 
 
 @runtime_checkable
@@ -201,7 +114,7 @@ class Documents(OfOneHead):
         tokens = ReadTokens.of(model, input_ids, mask.bool(), self.most_windows if model.training else None)
         document = model.encode_document(input_ids, mask, tokens.states, live_only=live_only, is_read=tokens.is_read)
         labels = self.labels[batch.rows].to(device)
-        encoded = _encoded(model, document, model.own_words(input_ids), labels, tokens.mean_states(), self.head)
+        encoded = samples_of(model, document, model.own_words(input_ids), labels, tokens.mean_states(), self.head)
         weights = None if self.weights is None else self.weights[batch.rows].to(device)
         is_made = (torch.as_tensor(batch.rows) >= len(self.texts) - self.num_made).to(device)
         return replace(encoded, tokens=tokens, is_made=is_made, weights=weights)
@@ -237,7 +150,7 @@ class Positions(OfOneHead):
         states = model.encoder_states(input_ids, mask, shapes)
         found = model.encode_at(input_ids, mask, at, states, shapes, live_only=live_only)
         own = model.own_words(input_ids)[at][:, None]
-        return _encoded(model, found, own, labels[chosen].to(device), states[at], self.head)
+        return samples_of(model, found, own, labels[chosen].to(device), states[at], self.head)
 
 
 @dataclass(frozen=True)
@@ -318,30 +231,6 @@ class BothTasks:
         """The reverse of `_apart`."""
         first = len(self.documents.texts)
         return documents + [first + row for row in tagged]
-
-
-def _encoded(
-    model: LexicalSAE,
-    found: EncodedDocument,
-    ids: Int[Tensor, "N L"],
-    labels: Targets,
-    states: Float[Tensor, "N E"],
-    head: str,
-) -> Encoded:
-    """Samples with their own words; `ids` are the dimensions of the words that stand in each."""
-    count, closed = found.logits.shape[1], model.gate.closed
-    # One spare column takes what has none.
-    columns = ids.where(ids != NO_WORD, count)
-    if found.words is not None:
-        column_of = torch.full_like(closed, count, dtype=torch.long)
-        column_of[found.words] = torch.arange(count, device=ids.device)
-        columns = column_of[ids].masked_fill(ids == NO_WORD, count)
-        closed = closed[found.words]
-    own = torch.zeros(len(ids), count + 1, dtype=torch.bool, device=ids.device).scatter_(1, columns, True)[:, :-1]
-    # Where another sense of the word was picked, its own dimension cannot open.
-    own = own & ~closed & found.logits.isfinite()
-    read = (found.sparse_vector, found.gate, found.logits)
-    return Encoded(*read, own, labels, states, head, words=found.words, in_reach=found.in_reach)
 
 
 def positions(

@@ -16,6 +16,7 @@
 
 import itertools
 import logging
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -36,8 +37,9 @@ from lexical_sae.outputs import CLASSES, OutputKind
 from lexical_sae.outputs.kind import Targets
 from lexical_sae.training.certain_rows import certain_rows
 from lexical_sae.training.folds import FOLDS
+from lexical_sae.training.samples import ReadTokens
 from lexical_sae.training.table_choice import Penalties, candidates, chosen_penalties, judged_folds
-from lexical_sae.training.tasks import Documents, ReadTokens
+from lexical_sae.training.tasks import Documents
 from lexical_sae.training.word_prior import prior_map
 from lexical_sae.utils.progress import OnStep, Step, silent
 
@@ -57,6 +59,10 @@ class WordVectors:
     from_embedding: Float[Tensor, "D1 E"]
     """For words that were never met; the last row is the bias."""
     counts: Int[Tensor, " V"]
+    spread: float = 1.0
+    """How far the states of words lie apart, per coordinate: the unit in which context is read from them."""
+    text_states: Float[Tensor, "T E"] = torch.empty(0, 0)
+    """The mean state of each text's tokens, those that were read."""
 
 
 @dataclass(frozen=True)
@@ -74,8 +80,11 @@ def fit_word_table(
     folds: Int[Tensor, " T"],
     fold_heads: Sequence[str],
     on_step: OnStep = silent,
-) -> None:
-    """Fit the table of the documents' head and those of the folds, while the encoder is still the pretrained one."""
+) -> WordVectors:
+    """Fit the table of the documents' head and those of the folds, while the encoder is still the pretrained one.
+
+    Returns the vectors that the rows are made of.
+    """
     head = model.head(documents.head)
     assert isinstance(head, TableHead)
     documents = documents.given()
@@ -118,6 +127,7 @@ def fit_word_table(
     model.gate.close(size == 0)
     if model.context is not None:
         model.context.size.copy_(size)
+    return vectors
 
 
 @torch.no_grad()
@@ -135,6 +145,7 @@ def word_vectors(model: LexicalSAE, documents: Documents, on_step: OnStep = sile
     device = next(model.parameters()).device
     sums = torch.zeros(len(model.dimensions), model.backbone.encoder_width, dtype=torch.float64)
     counts = torch.zeros(len(model.dimensions), dtype=torch.long)
+    text_states = torch.empty(len(documents.texts), model.backbone.encoder_width)
     done = 0
     # Of long texts some windows: means need not see every occurrence. Drawn in the same way every time: no seed.
     generator = torch.Generator().manual_seed(0)
@@ -150,14 +161,16 @@ def word_vectors(model: LexicalSAE, documents: Documents, on_step: OnStep = sile
         states = model.literal.word_states(tokens.states, input_ids, words != NO_WORD)
         sums.index_add_(0, found.cpu(), states.double().cpu())
         counts += torch.bincount(found.cpu(), minlength=len(counts))
+        text_states[rows] = tokens.mean_states().float().cpu()
         done += len(rows)
         on_step(Step("reading words in the pretrained encoder", done, len(documents.texts)))
     model.train(was_training)
     embeddings = model.literal.embeddings(model.backbone.input_embeddings()).double().cpu()
-    return _shrunk(sums, counts, embeddings, prior_map(model, RIDGE))
+    vectors, from_embedding, scale = _shrunk(sums, counts, embeddings, prior_map(model, RIDGE))
+    return WordVectors(vectors, from_embedding, counts, scale / math.sqrt(vectors.shape[1]), text_states)
 
 
-def _shrunk(sums: Tensor, counts: Tensor, embeddings: Tensor, prior: Tensor) -> WordVectors:
+def _shrunk(sums: Tensor, counts: Tensor, embeddings: Tensor, prior: Tensor) -> tuple[Tensor, Tensor, float]:
     """Centred and scaled to a mean length of one; what embeddings predict is held to `prior` where texts are few."""
     X = torch.cat([embeddings, torch.ones_like(embeddings[:, :1])], dim=1)
     seen = counts > 0
@@ -170,7 +183,7 @@ def _shrunk(sums: Tensor, counts: Tensor, embeddings: Tensor, prior: Tensor) -> 
     centre = (vectors[seen] * times).sum(0) / times.sum()
     scale = (vectors[seen] - centre).square().sum(-1).mean().sqrt().clamp(min=1e-6)
     from_embedding[-1] -= centre
-    return WordVectors((vectors - centre) / scale, from_embedding / scale, counts)
+    return (vectors - centre) / scale, from_embedding / scale, float(scale)
 
 
 @torch.no_grad()

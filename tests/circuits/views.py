@@ -5,6 +5,7 @@ import torch
 from lexical_sae.circuits.objective import StepView
 from lexical_sae.models.config import ModelConfig
 from lexical_sae.models.lexical_sae import CLASSIFY, TAG, LexicalSAE
+from lexical_sae.models.projected_reading import word_logits
 from tests import tiny
 
 LABELS = torch.tensor([0, 1, 2, 0, 1, 2])
@@ -38,7 +39,7 @@ def position_view(model: LexicalSAE) -> StepView:
     ids, mask = tiny.batch(rows=6)
     encoded = model.encode(ids, mask)
     gate = encoded.gate.map(lambda part: part[mask])
-    zmax = model.word_logits(ids, mask)[mask]
+    zmax = word_logits(model, ids, mask)[mask]
     return StepView(
         state=model.tag_state(encoded.sparse_sequence, mask),
         gate=gate,

@@ -11,10 +11,10 @@ import yaml
 
 import lexical_sae.scripts
 from lexical_sae.config.load import load_config
-from lexical_sae.runs import name_tests as naming
-from lexical_sae.runs import summary as measuring
-from lexical_sae.runs.variants import load_datasets, load_variants
-from lexical_sae.training.loop import Interrupted
+from lexical_sae.runs.comparing import summary as measuring
+from lexical_sae.runs.comparing.variants import load_datasets, load_variants
+from lexical_sae.runs.measuring import name_tests as naming
+from lexical_sae.training.stopping import Interrupted
 from tests.runs.experiments import tiny_settings
 
 

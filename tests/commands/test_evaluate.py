@@ -12,7 +12,8 @@ from lexical_sae.evaluation.names import tests as names
 from lexical_sae.evaluation.results import EvaluationResults
 from lexical_sae.evaluation.views.page import evaluation_part
 from lexical_sae.models.persistence import from_pretrained, save_pretrained
-from lexical_sae.runs import Run, evaluating, unseen_texts
+from lexical_sae.runs import Run, unseen_texts
+from lexical_sae.runs.measuring import evaluating
 from tests import tiny
 from tests.commands.runs import LABELS
 from tests.evaluation.corpora import TEXTS

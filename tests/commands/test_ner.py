@@ -14,11 +14,11 @@ from lexical_sae.models.persistence import from_pretrained, save_pretrained
 from lexical_sae.report.explanation.entities import tagger_figures
 from lexical_sae.report.terminal import constraint_rows
 from lexical_sae.runs import Run
-from lexical_sae.runs.report import write_report
+from lexical_sae.runs.pages.report import write_report
 from lexical_sae.runs.seeds import Watchers
 from lexical_sae.runs.tagging.experiment import run_dense_tagger, run_ner, setup_and_train_tagger
 from lexical_sae.runs.tagging.pages import write_tagging_report
-from lexical_sae.training.loop import Interrupted
+from lexical_sae.training.stopping import Interrupted
 from tests import tiny
 from tests.data.folders import conll_capitals
 from tests.inference.test_tag_explaining import TEXT

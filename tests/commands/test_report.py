@@ -11,11 +11,11 @@ from typer.testing import CliRunner
 from lexical_sae.commands.report import report
 from lexical_sae.models.persistence import save_pretrained
 from lexical_sae.runs import Run
-from lexical_sae.runs import report as script
 from lexical_sae.runs import run as run_module
 from lexical_sae.runs.folder import whole_records
-from lexical_sae.runs.report import choose_rows, spread_rows, write_explanations
-from lexical_sae.runs.report_parts import ReportParts
+from lexical_sae.runs.pages import report as script
+from lexical_sae.runs.pages.report import choose_rows, spread_rows, write_explanations
+from lexical_sae.runs.pages.report_parts import ReportParts
 from tests.commands.runs import BASELINES, INTERVAL, LABELS, NAMES, TEST, write
 from tests.literal import literal_model
 from tests.report.explanations import NASTY, explanation

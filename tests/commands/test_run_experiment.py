@@ -4,7 +4,7 @@ from lexical_sae import runs as pipelines
 from lexical_sae.commands.train import train_and_show
 from lexical_sae.config.load import load_config
 from lexical_sae.runs import Run
-from lexical_sae.runs import report as report_script
+from lexical_sae.runs.pages import report as report_script
 
 
 @pytest.fixture

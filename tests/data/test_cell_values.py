@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lexical_sae.data.batches import tokenize
-from lexical_sae.data.cell_values import repair_text
+from lexical_sae.data.tables.cell_values import repair_text
 from tests import tiny
 
 

@@ -15,7 +15,7 @@ import pyarrow.parquet
 import pytest
 
 from lexical_sae.data.files import read_text_dataset
-from lexical_sae.data.formats import FORMATS, read_table, stem_of
+from lexical_sae.data.tables.formats import FORMATS, read_table, stem_of
 from lexical_sae.utils.errors import DataError, MissingPackageError
 
 ROWS = [("caf\u00e9, \u201cwarm\u201d", "good"), ("two\nlines; dull", "bad"), ("last", "good")]

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from lexical_sae.data.files import as_table, read_text_dataset
-from lexical_sae.data.frames import column_values
+from lexical_sae.data.tables.frames import column_values
 from lexical_sae.utils.errors import DataError
 
 ROWS = [(f"text number {i}", ("good", "bad")[i % 2]) for i in range(40)]

@@ -5,8 +5,9 @@ import torch
 from tokenizers import AddedToken, Tokenizer, models
 from transformers import PreTrainedTokenizerFast
 
+from lexical_sae.data.dimensions import Dimension, DimensionTable
 from lexical_sae.data.language import plural
-from lexical_sae.data.vocabulary import Dimension, DimensionTable, Vocabulary, get_clean_vocab_mask
+from lexical_sae.data.vocabulary import Vocabulary, get_clean_vocab_mask
 from lexical_sae.models.layers.virtual_expander import VirtualExpander
 from tests import tiny
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 from lexical_sae.data.batches import tokenize
-from lexical_sae.data.cell_values import repair_text
+from lexical_sae.data.tables.cell_values import repair_text
 from lexical_sae.data.words import TextLayout, lay_out, word_spans
 from tests import tiny
 

@@ -32,7 +32,7 @@ from lexical_sae.intervene.concepts.bias_audit import evaluate_bias
 from lexical_sae.intervene.concepts.study import study_removal
 from lexical_sae.models.lexical_sae import LexicalSAE
 from lexical_sae.runs.calibrating import calibrate
-from lexical_sae.runs.scoring import score as score_split
+from lexical_sae.runs.measuring.scoring import score as score_split
 from lexical_sae.studies.long_context.measuring import LongContextPlan, measure_long_context
 from lexical_sae.studies.post_hoc_sae.comparing import compare_with_saes
 from lexical_sae.studies.post_hoc_sae.fitting import SAESettings

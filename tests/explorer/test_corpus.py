@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from lexical_sae.data.examples import TextSplit
-from lexical_sae.data.formats import read_table
+from lexical_sae.data.tables.formats import read_table
 from lexical_sae.explorer.corpus import corpus_payload
 from lexical_sae.explorer.forms import forms_among
 from lexical_sae.explorer.packing import packed_counts, packed_floats, unpacked

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lexical_sae.data.batches import tokenize
-from lexical_sae.data.vocabulary import Dimension, DimensionTable, Vocabulary
+from lexical_sae.data.dimensions import Dimension, DimensionTable
+from lexical_sae.data.vocabulary import Vocabulary
 from lexical_sae.data.words import TextLayout, lay_out
 from lexical_sae.mechanistic.attribution import attribute_code
 from lexical_sae.mechanistic.span_aggregation import (

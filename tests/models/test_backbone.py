@@ -7,9 +7,10 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoConfig, AutoModelForMaskedLM
 
-from lexical_sae.models import backbone as room
-from lexical_sae.models.backbone import Backbone, load_backbone, load_lexical_head
+from lexical_sae.models import pretrained as room
+from lexical_sae.models.backbone import Backbone
 from lexical_sae.models.bundled import BUNDLED, BundledEncoder, WheelFolder, bundled_folder
+from lexical_sae.models.pretrained import load_backbone, load_lexical_head
 from tests import tiny
 
 

@@ -8,8 +8,9 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
 from lexical_sae.data.batches import tokenize
+from lexical_sae.data.dimensions import DimensionTable
 from lexical_sae.data.language import CONTRACTIONS, NEGATIONS, is_function_word, word_form
-from lexical_sae.data.vocabulary import DimensionTable, Vocabulary
+from lexical_sae.data.vocabulary import Vocabulary
 from lexical_sae.evaluation.collect import collect
 from lexical_sae.evaluation.corpus.features import FeatureCollector
 from lexical_sae.evaluation.names.text import distinct_words, replace_word

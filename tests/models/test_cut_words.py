@@ -16,12 +16,14 @@ from lexical_sae.evaluation.names.random_head import with_random_lexical_head
 from lexical_sae.inference import explain, explain_model_spans
 from lexical_sae.intervene import SuppressedModel
 from lexical_sae.intervene.words import find_words
+from lexical_sae.models.assembly import dimension_embeddings
 from lexical_sae.models.config import ModelConfig
 from lexical_sae.models.layers import cut_words
 from lexical_sae.models.layers.cut_words import NO_WORD, CutWords, frequent_cut_words
 from lexical_sae.models.layers.neighbourhood import Neighbourhood
 from lexical_sae.models.lexical_sae import LexicalSAE
 from lexical_sae.models.persistence import from_pretrained, save_pretrained
+from lexical_sae.models.projected_reading import word_logits
 from lexical_sae.studies.polysemy.word_states import with_senses_merged
 from lexical_sae.training.tasks import Documents, Positions
 from tests import tiny
@@ -215,7 +217,7 @@ def test_it_is_read_by_the_decoder_row_of_its_first_token():
     bad, dimension = ids[0, 1], model.dimensions.find("badly")[0]
     with torch.no_grad():
         plain = model.backbone.decoder(model.backbone.hidden(ids, mask))
-        assert torch.equal(model.word_logits(ids, mask)[0, 1, dimension], plain[0, 1, bad])
+        assert torch.equal(word_logits(model, ids, mask)[0, 1, dimension], plain[0, 1, bad])
 
 
 @pytest.mark.parametrize("live_only", [False, True])
@@ -249,7 +251,7 @@ def test_its_vector_starts_from_the_mean_of_its_tokens_rows():
     rows = model.backbone.decoder.weight.detach()
     tokens = tiny.wordpiece()("unhappyness", add_special_tokens=False)["input_ids"]
     (dimension,) = model.dimensions.find("unhappyness")
-    torch.testing.assert_close(model.dimension_embeddings()[dimension], rows[tokens].mean(0))
+    torch.testing.assert_close(dimension_embeddings(model)[dimension], rows[tokens].mean(0))
     assert len(tokens) == 3
 
 
@@ -319,7 +321,7 @@ def test_names_know_a_cut_word_and_the_control_gives_it_to_another():
     assert opened != written.split()
     ids, mask = batch_of(model, written)
     with torch.no_grad():
-        ours, theirs = (one.word_logits(ids, mask).sort(-1).values for one in (model, control))
+        ours, theirs = (word_logits(one, ids, mask).sort(-1).values for one in (model, control))
     torch.testing.assert_close(ours, theirs)
     # What is written stays written: only the names have changed places.
     (reading,) = LexicalSAENames(control).contributions([written])

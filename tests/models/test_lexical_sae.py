@@ -6,6 +6,7 @@ import torch
 from lexical_sae.mechanistic.attribution import attribute, identity_error
 from lexical_sae.models.config import ModelConfig
 from lexical_sae.models.lexical_sae import LexicalSAE
+from lexical_sae.models.projected_reading import word_logits
 from tests import tiny
 
 GATES, POOLS, HEADS = ("drelu", "gated_jumprelu", "jumprelu"), ("max", "attention"), ("relu", "bcos")
@@ -286,8 +287,8 @@ def test_gate_of_a_document_is_the_gate_of_its_greatest_logits(gate, pool):
     ids, mask = tiny.batch()
     with torch.no_grad():
         found = model.encode_document(ids, mask).gate
-        expected = model.gate(model.word_logits(ids, mask).amax(1))
-        torch.testing.assert_close(model.max_logits(ids, mask), model.word_logits(ids, mask).amax(1))
+        expected = model.gate(word_logits(model, ids, mask).amax(1))
+        torch.testing.assert_close(model.max_logits(ids, mask), word_logits(model, ids, mask).amax(1))
     for one, other in zip(vars(found).values(), vars(expected).values(), strict=True):
         torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-5)
 
@@ -313,7 +314,7 @@ def test_impossible_labels_are_refused(labels, message):
 
 
 def _pooled_logits(model, ids, mask):
-    return model.word_logits(ids, mask).amax(1)
+    return word_logits(model, ids, mask).amax(1)
 
 
 def test_sense_slots_of_another_encoders_tokens_are_refused_in_words():

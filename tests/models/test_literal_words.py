@@ -8,6 +8,7 @@ from lexical_sae.data.batches import tokenize
 from lexical_sae.data.vocabulary import Vocabulary
 from lexical_sae.inference import explain, predict
 from lexical_sae.intervene import SuppressedModel, suppress_token_globally
+from lexical_sae.models.assembly import add_heads, dimension_embeddings, drop_heads
 from lexical_sae.models.config import ModelConfig
 from lexical_sae.models.layers.cut_words import NO_WORD
 from lexical_sae.models.layers.literal_words import multi_piece_words
@@ -169,13 +170,13 @@ def test_temporary_heads_of_training_do_not_decide_which_new_words_have_weight()
     model = literal_model()
     with torch.no_grad():
         model.head().unseen_weights.mul_(1e-3)
-    model.add_heads(["classify_without_0"], like="classify")
+    add_heads(model, ["classify_without_0"], like="classify")
     with torch.no_grad():
         model.head("classify_without_0").unseen_weights.fill_(9.0)
     view = opened(model, *UNSEEN)
     assert view.gate.closed[-2:].all()
     assert (view.context.size[-2:] == 0).all()
-    model.drop_heads(["classify_without_0"])
+    drop_heads(model, ["classify_without_0"])
     assert list(model.heads) == list(model.labels) == ["classify", "tag"]
 
 
@@ -409,5 +410,5 @@ def test_a_word_given_twice_is_refused():
 def test_words_that_were_added_have_embeddings_after_the_others():
     model = literal_model()
     view = opened(model, *UNSEEN)
-    assert len(view.dimension_embeddings()) == len(view.dimensions) > len(model.dimensions)
-    assert view.dimension_embeddings()[: len(model.dimensions)].equal(model.dimension_embeddings())
+    assert len(dimension_embeddings(view)) == len(view.dimensions) > len(model.dimensions)
+    assert dimension_embeddings(view)[: len(model.dimensions)].equal(dimension_embeddings(model))

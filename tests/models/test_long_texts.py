@@ -12,7 +12,7 @@ from lexical_sae.data.encoding import special_tokens_around
 from lexical_sae.models import long_texts
 from lexical_sae.models.config import ModelConfig
 from lexical_sae.models.lexical_sae import LexicalSAE
-from lexical_sae.models.long_texts import Windows, longest, stretches
+from lexical_sae.models.long_texts import Windows, longest, stretches, windows_of
 from lexical_sae.models.persistence import digest, from_pretrained, save_pretrained
 from lexical_sae.models.word_views import cut_to_window
 from lexical_sae.recipes import recipe_by_name
@@ -67,7 +67,7 @@ def test_the_longest_text_takes_as_many_windows_as_it_may(window, most):
 
 def slow_states(model, ids, mask):
     """Each window read alone, without padding."""
-    windows = model.windows(ids, mask)
+    windows = windows_of(model, ids, mask)
     found = torch.full((*ids.shape, model.backbone.encoder_width), torch.nan)
     for row, columns, real, gives in zip(*windows, strict=True):
         own = ids[row, columns[real]][None]
@@ -83,7 +83,7 @@ def test_states_are_those_of_windows_read_alone(monkeypatch, at_once):
     ids, mask = batch_of(model, LONG, TEXTS[1], f"{LONG} {LONG}")
     with torch.no_grad():
         found, slow = model.encoder_states(ids, mask), slow_states(model, ids, mask)
-    assert len(model.windows(ids, mask).rows) > 6
+    assert len(windows_of(model, ids, mask).rows) > 6
     assert torch.allclose(found[mask], slow[mask], atol=1e-5)
     # Padding has no state, and special tokens have that of the first and the last window.
     assert slow[~mask].isnan().all()
@@ -113,7 +113,7 @@ def test_a_text_of_one_window_is_read_as_ever():
     """Bitwise, alone and in a batch of such texts, by a model that cuts and by one that reads whole."""
     whole, cut = literal_model(max_length=24), literal_model(max_length=24, long_texts="cut")
     ids, mask = batch_of(whole, *TEXTS)
-    assert whole.windows(ids, mask) is None
+    assert windows_of(whole, ids, mask) is None
     a, b = whole.encode_document(ids, mask).sparse_vector, cut.encode_document(ids, mask).sparse_vector
     assert torch.equal(a, b)
 
@@ -121,7 +121,7 @@ def test_a_text_of_one_window_is_read_as_ever():
 def test_at_most_so_many_windows_of_each_text_are_sampled():
     model = whole_model()
     ids, mask = batch_of(model, LONG, TEXTS[1], f"{LONG} {LONG}")
-    windows = model.windows(ids, mask)
+    windows = windows_of(model, ids, mask)
     torch.manual_seed(0)
     drawn = {tuple(windows.sample(2).columns[-1].tolist()) for _ in range(30)}
     assert len(drawn) > 1
@@ -141,14 +141,14 @@ def test_windows_of_some_texts_are_those_of_a_batch_of_them():
     model = whole_model()
     ids, mask = batch_of(model, LONG, TEXTS[1], f"{LONG} {LONG}")
     some = torch.tensor([2, 0])
-    of_some, alone = model.windows(ids, mask).of_texts(some), model.windows(ids[some], mask[some])
+    of_some, alone = windows_of(model, ids, mask).of_texts(some), windows_of(model, ids[some], mask[some])
     assert all(one.equal(other) for one, other in zip(of_some, alone, strict=True))
 
 
 def test_words_outside_of_what_was_read_keep_their_default():
     model = whole_model()
     ids, mask = batch_of(model, f"{LONG} {LONG}")
-    windows = model.windows(ids, mask)
+    windows = windows_of(model, ids, mask)
     first = Windows(*(part[:1] for part in windows))
     states, read = model.encoder_states(ids, mask, windows=first), first.is_read(mask)
     part = model.encode_document(ids, mask, states, is_read=read)

@@ -5,9 +5,9 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from lexical_sae.models.backbone import backbone_from_config
 from lexical_sae.models.config import ModelConfig
 from lexical_sae.models.persistence import CONFIG, WEIGHTS, digest, from_pretrained, save_pretrained
+from lexical_sae.models.pretrained import backbone_from_config
 from lexical_sae.utils.downloads import sha256_of
 from tests import tiny
 

@@ -8,6 +8,7 @@ from lexical_sae.models.layers.shapes import ShapeFeatures
 from lexical_sae.models.lexical_sae import TAG
 from lexical_sae.models.persistence import from_pretrained, save_pretrained
 from lexical_sae.models.sparse_code import SparseCode
+from lexical_sae.training.steps import encoder_parameters
 from tests import tiny
 
 SHAPES = ShapeFeatures.Config().build(0)
@@ -214,7 +215,7 @@ def test_vectors_of_shapes_learn_with_the_encoder_and_are_saved(in_encoder, tmp_
     ids, mask, chosen, present = some_positions(model)
     model.decide(model.encode_at(ids, mask, chosen, shapes=present).sparse_vector, TAG).logits.sum().backward()
     names = {id(parameter): name for name, parameter in model.named_parameters()}
-    assert ("shape_vectors" in [names[id(p)] for p in model.encoder_parameters()]) == in_encoder
+    assert ("shape_vectors" in [names[id(p)] for p in encoder_parameters(model)]) == in_encoder
     if in_encoder:
         assert model.shape_vectors.grad.abs().sum().item() > 0
         torch.nn.init.normal_(model.shape_vectors)

@@ -19,8 +19,8 @@ from lexical_sae.recipes import recipe_by_name
 from lexical_sae.runs.calibrating import tuned_output
 from lexical_sae.runs.in_memory import train_model
 from lexical_sae.runs.inputs import documents, require_same_labels
-from lexical_sae.runs.scoring import score as score_split
-from lexical_sae.training.criterion import Criterion
+from lexical_sae.runs.measuring.scoring import score as score_split
+from lexical_sae.training.loss.criterion import Criterion
 from lexical_sae.utils.errors import SettingsError
 from tests import tiny
 from tests.literal import literal_model

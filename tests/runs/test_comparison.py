@@ -2,11 +2,12 @@ import json
 
 import pytest
 
-from lexical_sae.runs import comparison, load_data
-from lexical_sae.runs.comparison import run_comparison
+from lexical_sae.runs import load_data
+from lexical_sae.runs.comparing import comparison
+from lexical_sae.runs.comparing.comparison import run_comparison
+from lexical_sae.runs.comparing.variants import load_datasets, load_variants, term_ablations
 from lexical_sae.runs.seeds import Watchers
-from lexical_sae.runs.variants import load_datasets, load_variants, term_ablations
-from lexical_sae.training.loop import Interrupted
+from lexical_sae.training.stopping import Interrupted
 from tests.runs.work import YARDSTICKS, Work, baseline_run
 
 MORE = "variants: {less: {training.active_target: 20}, more: {training.active_target: 60}}\n"
@@ -121,7 +122,7 @@ def test_the_folder_of_a_run_is_left_alone(study, work, tmp_path):
 
 
 def test_a_comparison_that_fails_before_its_first_run_leaves_no_trace(study, tmp_path, monkeypatch):
-    monkeypatch.setattr("lexical_sae.runs.summary.run_experiment", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr("lexical_sae.runs.comparing.summary.run_experiment", lambda *_, **__: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         run_comparison(study(), "parts", device="cpu")
     assert not (tmp_path / "out" / "resolved_config.yaml").exists()

@@ -9,16 +9,23 @@ import pytest
 from lexical_sae.config.load import build_config
 from lexical_sae.data import TextSplit
 from lexical_sae.data.splits import draw
-from lexical_sae.runs import Run, evaluating, load_data, run_experiment
-from lexical_sae.runs import name_tests as naming
+from lexical_sae.runs import Run, load_data, run_experiment
 from lexical_sae.runs import run as run_module
-from lexical_sae.runs.evaluating import evaluate_runs
 from lexical_sae.runs.inputs import digest
-from lexical_sae.runs.scoring import read_decisions
+from lexical_sae.runs.measuring import evaluating
+from lexical_sae.runs.measuring import name_tests as naming
+from lexical_sae.runs.measuring.evaluating import evaluate_run
+from lexical_sae.runs.measuring.paired import read_decisions
 from lexical_sae.runs.seeds import Watchers
-from lexical_sae.training.loop import Interrupted, Trainer
+from lexical_sae.training.loop import Trainer
+from lexical_sae.training.stopping import Interrupted
 from lexical_sae.utils.progress import Step
 from tests.runs.experiments import tiny_settings
+
+
+def evaluated(run):
+    """The evaluation of each seed."""
+    return [evaluate_run(one) for one in run.seeds]
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +94,7 @@ def read(path):
 
 
 def test_the_evaluation_is_that_of_the_saved_model_on_the_test_texts(finished, tmp_path):
-    found = evaluate_runs(Run.of(with_evaluation(finished, texts=0), "cpu"))[0]
+    found = evaluated(Run.of(with_evaluation(finished, texts=0), "cpu"))[0]
     assert found["split"] == "test"
     assert found["data"] == finished.data.dataset_name
     assert found["verification"]["texts_beyond_tolerance"] == 0
@@ -111,7 +118,7 @@ def test_the_settings_of_an_evaluation_reach_it(finished, monkeypatch, texts):
     monkeypatch.setattr(evaluating, "evaluate", evaluate)
     config = with_evaluation(finished, explainer_texts=texts)
     mechanistic = config.mechanistic.model_copy(update={"circuit_fraction": 0.25})
-    evaluate_runs(Run.of(config.model_copy(update={"mechanistic": mechanistic}), "cpu"))
+    evaluated(Run.of(config.model_copy(update={"mechanistic": mechanistic}), "cpu"))
     assert asked == [(texts, 0.25, 0)]
 
 
@@ -128,12 +135,12 @@ def test_autoencoders_are_compared_where_they_are_asked_for_and_once(finished, m
 
     monkeypatch.setattr(evaluating, "compare_with_saes", compare)
     monkeypatch.setattr(evaluating, "write_comparison", write)
-    evaluate_runs(Run.of(finished, "cpu"))
+    evaluated(Run.of(finished, "cpu"))
     assert asked == []
     wanted = finished.mechanistic.model_copy(update={"sae_comparison": True})
     config = finished.model_copy(update={"mechanistic": wanted})
     for _ in range(2):
-        evaluate_runs(Run.of(config, "cpu"))
+        evaluated(Run.of(config, "cpu"))
         assert asked == [(len(load_data(finished, 0).test), 0)]
     assert (tmp_path / "run" / "sae.json").is_file()
     assert len(measured) == 1, "the evaluation itself is not made again"
@@ -317,7 +324,7 @@ def with_other_rows(config, path):
 
 def test_a_model_is_not_evaluated_on_data_that_changed_since_training(finished, measured, tmp_path):
     with pytest.raises(ValueError, match="has changed since the run in .* was made"):
-        evaluate_runs(Run.of(with_other_rows(finished, tmp_path / "changed.csv"), "cpu"))
+        evaluated(Run.of(with_other_rows(finished, tmp_path / "changed.csv"), "cpu"))
     assert measured == []
     assert not (tmp_path / "run" / "evaluation.json").exists()
 
@@ -327,7 +334,7 @@ def test_a_model_is_not_evaluated_under_labels_that_are_not_its_own(finished, me
     other = replace(dataset, label_names=tuple(f"not {name}" for name in dataset.label_names))
     monkeypatch.setattr(run_module, "load_data", lambda *_: other)
     with pytest.raises(ValueError, match="the data changed since training"):
-        evaluate_runs(Run.of(finished, "cpu"))
+        evaluated(Run.of(finished, "cpu"))
     assert measured == []
 
 

@@ -18,7 +18,7 @@ from lexical_sae.runs import require_same_labels, run_experiment, score
 from lexical_sae.runs.inputs import load_data
 from lexical_sae.runs.joining import joined_texts
 from lexical_sae.runs.seeds import Watchers
-from lexical_sae.training.loop import Interrupted
+from lexical_sae.training.stopping import Interrupted
 from tests import tiny
 from tests.evaluation.corpora import TEXTS
 from tests.runs.experiments import tiny_settings

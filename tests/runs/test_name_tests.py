@@ -6,7 +6,7 @@ from lexical_sae.config.load import build_config
 from lexical_sae.data import TextDataset, TextSplit
 from lexical_sae.evaluation.names.bag_of_words import BagOfWords
 from lexical_sae.runs import Run
-from lexical_sae.runs import name_tests as naming
+from lexical_sae.runs.measuring import name_tests as naming
 from lexical_sae.runs.seeds import Watchers
 
 

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lexical_sae.data import TextSplit
-from lexical_sae.runs import scoring as pairing
 from lexical_sae.runs.inputs import text_digests
-from lexical_sae.runs.scoring import Decisions, holm, paired_difference
+from lexical_sae.runs.measuring import paired as pairing
+from lexical_sae.runs.measuring.paired import Decisions, holm, paired_difference
 
 RIGHTS = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=2, max_size=12)
 

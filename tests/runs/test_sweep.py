@@ -8,11 +8,11 @@ import yaml
 
 from lexical_sae.commands.compare import parse_setting
 from lexical_sae.config.load import build_config
-from lexical_sae.runs import sweep
+from lexical_sae.runs.comparing import sweep
+from lexical_sae.runs.comparing.sweep import ACTIVE_WORDS, SHIFTS, plan, run_sweep
 from lexical_sae.runs.folder import RESULTS
 from lexical_sae.runs.seeds import Watchers
-from lexical_sae.runs.sweep import ACTIVE_WORDS, SHIFTS, plan, run_sweep
-from lexical_sae.training.loop import Interrupted
+from lexical_sae.training.stopping import Interrupted
 from tests.runs.experiments import tiny_settings
 from tests.runs.work import YARDSTICKS, Work
 

@@ -2,7 +2,7 @@ import pytest
 
 from lexical_sae.config.load import build_config
 from lexical_sae.recipes import RECIPES
-from lexical_sae.runs.variants import (
+from lexical_sae.runs.comparing.variants import (
     bcos_heads,
     load_datasets,
     load_variants,

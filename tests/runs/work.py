@@ -5,13 +5,13 @@ from pathlib import Path
 
 from lexical_sae.data import TextSplit
 from lexical_sae.runs import Run, Scores
-from lexical_sae.runs import baselines as baselines
-from lexical_sae.runs import name_tests as naming
-from lexical_sae.runs import summary as measuring
+from lexical_sae.runs.comparing import summary as measuring
 from lexical_sae.runs.folder import CONFIG, EVALUATION, NAMES, RESULTS
 from lexical_sae.runs.inputs import digest
-from lexical_sae.runs.scoring import write_decisions
-from lexical_sae.training.loop import Interrupted
+from lexical_sae.runs.measuring import baselines as baselines
+from lexical_sae.runs.measuring import name_tests as naming
+from lexical_sae.runs.measuring.paired import write_decisions
+from lexical_sae.training.stopping import Interrupted
 from lexical_sae.utils.progress import Step
 
 TEST = TextSplit(tuple(f"text {i}" for i in range(50)), (0, 1) * 25)

@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from lexical_sae.training.callbacks import Callback
 from tests.sklearn.reviews import LABELS, TEXTS
 
 NEW = ["a good film", "boring acting and a terrible plot", "the river was unseenly good", ""]
@@ -112,9 +111,8 @@ def test_strings_of_any_length_are_labels(quick):
 def test_no_texts_and_no_list_of_callbacks_are_refused(quick):
     with pytest.raises(ValueError, match="X has no text"):
         quick.fit([], [])
-    for given in (Callback(), Callback):
-        with pytest.raises(ValueError, match="give a list of objects"):
-            quick.fit(TEXTS, LABELS, callbacks=given)
+    with pytest.raises(ValueError, match="callbacks is str; give a list of objects"):
+        quick.fit(TEXTS, LABELS, callbacks="Losses")
 
 
 def test_few_or_equal_texts_are_validated_on_themselves_with_a_warning(quick):

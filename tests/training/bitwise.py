@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from lexical_sae.training.checkpoint import pack
+from lexical_sae.training.resuming.checkpoint import pack
 
 
 def same(left: Any, right: Any) -> bool:

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from lexical_sae.training.batch_size import (
+from lexical_sae.training.preparation.batch_size import (
     PEAK_FACTOR,
     MicroBatches,
     automatic_size,
@@ -58,9 +58,9 @@ def test_the_automatic_size_follows_what_a_step_takes(monkeypatch):
         weight.grad = None
 
     # 12 kB a text with the factor: input and output of the product.
-    monkeypatch.setattr("lexical_sae.training.batch_size.available_memory", lambda _: 1_000_000)
+    monkeypatch.setattr("lexical_sae.training.preparation.batch_size.available_memory", lambda _: 1_000_000)
     assert automatic_size(256, step, CPU) == 32
-    monkeypatch.setattr("lexical_sae.training.batch_size.available_memory", lambda _: None)
+    monkeypatch.setattr("lexical_sae.training.preparation.batch_size.available_memory", lambda _: None)
     assert automatic_size(256, step, CPU) == 256
 
 

@@ -11,8 +11,10 @@ from lexical_sae.data.batches import tokenize
 from lexical_sae.models.layers.neighbourhood import Neighbourhood
 from lexical_sae.models.lexical_sae import CLASSIFY, TAG, LexicalSAE
 from lexical_sae.recipes import recipe_by_name
-from lexical_sae.training.checkpoint import load_checkpoint, save_checkpoint
-from lexical_sae.training.loop import Callbacks, Interrupted, Trainer
+from lexical_sae.training.callbacks import Callbacks
+from lexical_sae.training.loop import Trainer
+from lexical_sae.training.resuming.checkpoint import load_checkpoint, save_checkpoint
+from lexical_sae.training.stopping import Interrupted
 from lexical_sae.training.tasks import BothTasks, Documents, positions
 from tests import tiny
 
@@ -117,8 +119,8 @@ def test_the_step_reports_the_mean_of_both_cross_entropies():
     trainer.model.eval()
     rows = list(range(len(trainer.train.texts)))
     with torch.no_grad():
-        ours, theirs = (float(trainer._read(group).loss) for group in trainer.train.alike(rows))
-    pieces = trainer._backward(rows, trainer.train.samples(rows))
+        ours, theirs = (float(trainer.steps.read(group).loss) for group in trainer.train.alike(rows))
+    pieces = trainer.steps.backward(rows, trainer.train.samples(rows))
     assert [piece.share for piece in pieces] == pytest.approx([0.5, 0.5])
     assert sum(piece.share * piece.ce for piece in pieces) == pytest.approx((ours + theirs) / 2, rel=1e-4)
 
@@ -168,7 +170,7 @@ def test_a_learning_rate_is_found_on_both_tasks():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(BothTasks, "encode", noted)
-        trainer._found_rate()
+        trainer._preparation().found_rate()
     assert heads == {CLASSIFY, TAG}
     assert seen[-1]["lr"] > 0
 

@@ -4,7 +4,7 @@ import torch
 from lexical_sae.data import TaggedSplit
 from lexical_sae.data.batches import tokenize
 from lexical_sae.models.config import ModelConfig
-from lexical_sae.training.calibrate import open_about, open_about_each
+from lexical_sae.training.preparation.calibrated_start import open_about, open_about_each
 from lexical_sae.training.tasks import positions
 from tests import tiny
 from tests.tiny import BAD, GOOD

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from safetensors.torch import save_file
 from torch import nn
 
-from lexical_sae.training import checkpoint
-from lexical_sae.training.checkpoint import (
+from lexical_sae.training.optim import AdamWEMA, ParameterGroup, ScheduleFree
+from lexical_sae.training.resuming import checkpoint
+from lexical_sae.training.resuming.checkpoint import (
     STATE,
     TENSORS,
     has_checkpoint,
@@ -27,8 +28,7 @@ from lexical_sae.training.checkpoint import (
     storable,
     unpack,
 )
-from lexical_sae.training.optim import AdamWEMA, ParameterGroup, ScheduleFree
-from lexical_sae.training.random_state import random_state, restore_random_state
+from lexical_sae.training.resuming.random_state import random_state, restore_random_state
 from tests.training.bitwise import same
 
 KEYS = st.one_of(st.integers(), st.text(max_size=5), st.booleans(), st.none(), st.tuples(st.integers(), st.text()))
@@ -195,7 +195,7 @@ def test_what_a_killed_save_left_behind_is_cleared_and_strangers_stay(tmp_path):
 KILLED = """
     import os, random, signal, sys, time
     import torch
-    from lexical_sae.training.checkpoint import has_checkpoint, load_checkpoint, save_checkpoint
+    from lexical_sae.training.resuming.checkpoint import has_checkpoint, load_checkpoint, save_checkpoint
 
     torch.set_num_threads(1)
     folder, chance = sys.argv[1], random.Random(int(sys.argv[2]))
@@ -244,7 +244,7 @@ def test_kill_9_at_any_moment_leaves_the_last_saved_generation_whole(tmp_path):
 LIMITED = """
     import errno, resource, sys
     import torch
-    from lexical_sae.training.checkpoint import load_checkpoint, save_checkpoint
+    from lexical_sae.training.resuming.checkpoint import load_checkpoint, save_checkpoint
 
     folder = sys.argv[1]
     save_checkpoint(folder, {"step": 1})

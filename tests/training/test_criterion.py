@@ -11,7 +11,7 @@ from lexical_sae.data.batches import tokenize
 from lexical_sae.models.config import ModelConfig
 from lexical_sae.models.lexical_sae import TAG
 from lexical_sae.outputs.classes import guessing_ce
-from lexical_sae.training.criterion import NOTHING, Criterion, PieceLoss
+from lexical_sae.training.loss.criterion import NOTHING, Criterion, PieceLoss
 from lexical_sae.training.settings import TrainingConfig
 from lexical_sae.training.tasks import Documents, positions
 from tests import tiny

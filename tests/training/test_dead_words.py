@@ -6,8 +6,8 @@ import torch
 from lexical_sae.circuits.terms import FrequencyPenalty
 from lexical_sae.data.batches import tokenize
 from lexical_sae.recipes import recipe_by_name
-from lexical_sae.training.calibrate import proposed_words
 from lexical_sae.training.loop import Trainer
+from lexical_sae.training.preparation.calibrated_start import proposed_words
 from lexical_sae.training.tasks import Documents
 from tests import tiny
 from tests.tiny import BAD, GOOD

@@ -5,9 +5,10 @@ import torch
 
 from lexical_sae.models.layers.cut_words import NO_WORD
 from lexical_sae.models.literal_reading import read_words
-from lexical_sae.training import independence
-from lexical_sae.training.independence import Independence, change_of_others
-from lexical_sae.training.tasks import ReadTokens
+from lexical_sae.training.loss import independence
+from lexical_sae.training.loss.independence import Independence, change_of_others
+from lexical_sae.training.samples import ReadTokens
+from lexical_sae.training.steps import encoder_parameters
 from tests.literal import TEXTS, batch_of, literal_model
 
 
@@ -89,7 +90,7 @@ def test_its_gradient_reaches_encoder_and_shifts():
     torch.manual_seed(0)
     change_of_others(model, read(model, *TEXTS)).backward()
     assert model.context.layer.weight.grad.abs().max() > 0
-    assert max(p.grad.abs().max() for p in model.encoder_parameters() if p.grad is not None) > 0
+    assert max(p.grad.abs().max() for p in encoder_parameters(model) if p.grad is not None) > 0
 
 
 def test_descending_it_makes_words_independent():

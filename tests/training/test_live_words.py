@@ -6,11 +6,12 @@ import torch
 from lexical_sae.circuits.objective import AnyTerm, Objective
 from lexical_sae.data import TaggedSplit
 from lexical_sae.data.batches import tokenize
+from lexical_sae.models.assembly import dimension_embeddings
 from lexical_sae.models.config import ModelConfig
 from lexical_sae.models.layers.activation import JumpReLUGate
 from lexical_sae.recipes import recipe_by_name
-from lexical_sae.training.calibrate import open_about_each
-from lexical_sae.training.criterion import Criterion
+from lexical_sae.training.loss.criterion import Criterion
+from lexical_sae.training.preparation.calibrated_start import open_about_each
 from lexical_sae.training.tasks import Documents, positions
 from lexical_sae.training.word_vectors import learn_together
 from tests import tiny
@@ -47,7 +48,7 @@ def prepared(kind, kernel="rectangle"):
             part.p = 0.0
     open_about_each(model, (task.encode(model, range(8)).logits for _ in range(1)), 4)
     model.train()
-    learn_together(model.head(task.head), model.dimension_embeddings())
+    learn_together(model.head(task.head), dimension_embeddings(model))
     return model, task
 
 

@@ -4,14 +4,16 @@ import pytest
 import torch
 
 from lexical_sae.data.batches import LONG_TEXT, TokenizedTexts, length_buckets, tokenize
-from lexical_sae.models.backbone import load_backbone
-from lexical_sae.models.long_texts import Windows
+from lexical_sae.models.long_texts import Windows, read_at_once, windows_of
+from lexical_sae.models.pretrained import load_backbone
 from lexical_sae.recipes import recipe_by_name
-from lexical_sae.training import frozen_layers, independence
-from lexical_sae.training.dense.frozen import mean_states
-from lexical_sae.training.independence import change_of_others
+from lexical_sae.training import frozen_layers
+from lexical_sae.training.baselines.frozen import mean_states
 from lexical_sae.training.loop import Trainer
-from lexical_sae.training.tasks import Documents, ReadTokens
+from lexical_sae.training.loss import independence
+from lexical_sae.training.loss.independence import change_of_others
+from lexical_sae.training.samples import ReadTokens
+from lexical_sae.training.tasks import Documents
 from lexical_sae.training.word_table import default_activations, word_vectors
 from tests import tiny
 from tests.literal import batch_of, literal_model
@@ -73,7 +75,7 @@ def test_a_word_outside_of_what_was_read_is_never_masked(monkeypatch):
     top_words = independence._top_words
     monkeypatch.setattr(independence, "_top_words", lambda *given: seen.append(given) or top_words(*given))
     ids, mask = batch_of(model, FILLER * 3, "a good film")
-    windows = model.windows(ids, mask).sample(1)
+    windows = windows_of(model, ids, mask).sample(1)
     tokens = ReadTokens(ids, mask.bool(), model.encoder_states(ids, mask, windows=windows), windows)
     change_of_others(model, tokens)
     ((before, weights, _),) = seen
@@ -95,7 +97,7 @@ def test_kept_states_are_those_of_windows(monkeypatch):
 def test_what_is_read_at_once_are_the_windows_of_long_texts():
     model = literal_model(max_length=WINDOW)
     texts = tokenize(model.tokenizer, [TEXTS[2], "a good film"], model.max_length)
-    *windows, short = model.read_at_once(texts.ids)
+    *windows, short = read_at_once(model, texts.ids)
     assert short == texts.ids[1]
     assert len(windows) > 3
     assert {len(ids) for ids in windows} == {WINDOW}

@@ -13,11 +13,12 @@ from lexical_sae.data.batches import tokenize
 from lexical_sae.models.config import ModelConfig
 from lexical_sae.models.layers.virtual_expander import VirtualExpander
 from lexical_sae.recipes import RECIPES, recipe_by_name
-from lexical_sae.training.checkpoint import load_checkpoint, save_checkpoint
-from lexical_sae.training.loop import Callbacks, Interrupted, StoppedBeforeSaving, Trainer
+from lexical_sae.training.callbacks import Callbacks
+from lexical_sae.training.loop import Trainer
 from lexical_sae.training.optim import AdamWEMA
+from lexical_sae.training.resuming.checkpoint import load_checkpoint, save_checkpoint
 from lexical_sae.training.settings import TrainingConfig
-from lexical_sae.training.stopping import EpochScores, Selection
+from lexical_sae.training.stopping import EpochScores, Interrupted, Selection, StoppedBeforeSaving
 from lexical_sae.training.tasks import IGNORED, Documents, Positions
 from tests import tiny
 from tests.tiny import BAD, GOOD, WORDS
@@ -277,7 +278,7 @@ def test_multipliers_move_once_per_optimizer_step_whatever_the_pieces():
     step = trainer.geco.step
     trainer.geco.step = lambda ce, active: calls.append((ce, active)) or step(ce, active)
     trainer.run()
-    assert trainer.micro.size == 2
+    assert trainer.steps.micro.size == 2
     assert len(calls) == trainer.planned_steps - trainer.warmup_steps
 
 
@@ -432,7 +433,9 @@ def test_accumulated_gradients_equal_those_of_the_whole_batch(name):
         trainer.prepare()
         trainer.model.train()
         trainer.model.gate._watch = lambda _: None
-        trainer.micro.run(list(range(8)), lambda p, _, t=trainer: t._backward(p, 8), trainer.optimizer.zero_grad)
+        trainer.steps.micro.run(
+            list(range(8)), lambda p, _, t=trainer: t.steps.backward(p, 8), trainer.optimizer.zero_grad
+        )
         kept.append({name: p.grad.clone() for name, p in trainer.model.named_parameters() if p.grad is not None})
     for other in kept[1:]:
         for name, grad in kept[0].items():
@@ -485,7 +488,7 @@ def test_every_group_of_parameters_moves_and_thresholds_too():
 @pytest.mark.parametrize("name", list(RECIPES))
 def test_every_parameter_that_learns_is_in_one_group(name):
     trainer = recipe_trainer(name)
-    groups = trainer._groups(1e-4)
+    groups = trainer.steps.parameter_groups(1e-4)
     listed = [id(p) for group in groups for p in group.params]
     learning = [*trainer.model.parameters(), *trainer.criterion.parameters()]
     assert sorted(listed) == sorted(id(p) for p in learning if p.requires_grad)
@@ -521,7 +524,7 @@ def test_an_automatic_batch_size_leaves_no_trace():
     before = weights(trainer.model)
     trainer.prepare()
     assert_bitwise_equal(weights(trainer.model), before)
-    assert trainer.micro.size == 32
+    assert trainer.steps.micro.size == 32
 
 
 def test_a_loss_that_is_no_number_stops_with_an_explanation():
@@ -571,7 +574,9 @@ def test_pieces_of_tagged_texts_add_up_to_the_batch_and_may_be_empty():
                 part.p = 0.0
         trainer.prepare()
         model.train()
-        trainer.micro.run(list(range(4)), lambda p, _, t=trainer: t._backward(p, 6), trainer.optimizer.zero_grad)
+        trainer.steps.micro.run(
+            list(range(4)), lambda p, _, t=trainer: t.steps.backward(p, 6), trainer.optimizer.zero_grad
+        )
         kept.append({name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None})
     for name, grad in kept[0].items():
         torch.testing.assert_close(kept[1][name], grad, atol=1e-6, rtol=0)

@@ -8,15 +8,6 @@ import torch
 from pydantic import TypeAdapter, ValidationError
 from torch import nn
 
-from lexical_sae.training.lr_range import (
-    FEWEST,
-    LARGEST,
-    SMALLEST,
-    Reading,
-    lr_range_test,
-    rate_after_fall,
-    rate_with_words,
-)
 from lexical_sae.training.optim import (
     AdamWEMA,
     OptimizerConfig,
@@ -25,7 +16,16 @@ from lexical_sae.training.optim import (
     centralise_gradients,
     schedule_factor,
 )
-from lexical_sae.training.random_state import chance_as_found
+from lexical_sae.training.preparation.lr_range import (
+    FEWEST,
+    LARGEST,
+    SMALLEST,
+    Reading,
+    lr_range_test,
+    rate_after_fall,
+    rate_with_words,
+)
+from lexical_sae.training.resuming.random_state import chance_as_found
 from tests.training.bitwise import same
 
 CONFIGS = [AdamWEMA.Config(), AdamWEMA.Config(ema=None, schedule="linear"), ScheduleFree.Config()]

@@ -11,9 +11,11 @@ import pytest
 import torch
 
 from lexical_sae.recipes import RECIPES
-from lexical_sae.training.checkpoint import load_checkpoint, save_checkpoint
-from lexical_sae.training.loop import Callbacks, Interrupted, Trainer
+from lexical_sae.training.callbacks import Callbacks
+from lexical_sae.training.loop import Trainer
 from lexical_sae.training.processes import ALONE, current, joined
+from lexical_sae.training.resuming.checkpoint import load_checkpoint, save_checkpoint
+from lexical_sae.training.stopping import Interrupted
 from lexical_sae.utils.device import set_seed
 from tests.training.test_both_tasks import new_trainer
 from tests.training.test_loop import double_precision, recipe_trainer, sharpened

@@ -81,7 +81,7 @@ def test_vectors_of_shapes_learn_at_the_rate_of_the_encoder():
     settings = TrainingConfig(max_epochs=2, batch_size=4, learning_rate=1e-3, warmup_fraction=0.5)
     task = task_of(model, model.shapes)
     trainer = Trainer(model, task, task, settings)
-    groups = {group.name: group for group in trainer._groups(1e-3)}
+    groups = {group.name: group for group in trainer.steps.parameter_groups(1e-3)}
     assert any(p is model.shape_vectors for p in groups["encoder"].params)
     trainer.run()
     assert not torch.equal(model.shape_vectors, before)

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from lexical_sae.training import lr_range
-from lexical_sae.training.loop import Callbacks
-from lexical_sae.training.lr_range import REHEARSED_STEPS
+from lexical_sae.training.callbacks import Callbacks
+from lexical_sae.training.preparation import lr_range
+from lexical_sae.training.preparation.lr_range import REHEARSED_STEPS
 from lexical_sae.training.stopping import SILENT_STEPS, NoWordActive, Silence
 from tests.training.test_loop import assert_bitwise_equal, recipe_trainer, weights
 
@@ -92,14 +92,14 @@ def test_a_rate_that_closes_every_word_is_noticed_before_training_and_lowered(ch
 def test_a_rehearsal_is_what_the_run_will_do():
     """Batches, schedule and chance included: otherwise it would say nothing about this run."""
     trainer = recipe_trainer("cis", learning_rate=None, batch_size=1, max_epochs=1, warmup_fraction=1.0)
-    rehearsed, plain = [], trainer._move
+    rehearsed, plain = [], trainer.steps.take
 
     def move(optimizer, rows):
         pieces = plain(optimizer, rows)
         rehearsed.append([(piece.ce, piece.active) for piece in pieces])
         return pieces
 
-    trainer._move = move
+    trainer.steps.take = move
     trainer.run()
     tried = len(rehearsed) - trainer.step
     assert tried == REHEARSED_STEPS < trainer.step

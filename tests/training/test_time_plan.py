@@ -9,7 +9,7 @@ from lexical_sae.data import TextDataset, TextSplit
 from lexical_sae.data.batches import tokenize
 from lexical_sae.runs.planning import within_minutes
 from lexical_sae.runs.seeds import Watchers
-from lexical_sae.training.time_plan import BUDGET_SHARE, Cost, TimePlan, encoder_cost, fitting_plan
+from lexical_sae.training.preparation.time_plan import BUDGET_SHARE, Cost, TimePlan, encoder_cost, fitting_plan
 from lexical_sae.utils.errors import SettingsError
 from tests import tiny
 

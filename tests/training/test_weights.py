@@ -6,6 +6,7 @@ from scipy.sparse import csr_matrix
 from lexical_sae.circuits.losses import completeness_kl, weighted_cross_entropy
 from lexical_sae.data import TextSplit
 from lexical_sae.data.batches import tokenize
+from lexical_sae.models.assembly import add_heads
 from lexical_sae.training.folds import FoldedDocuments
 from lexical_sae.training.table_choice import Penalties
 from lexical_sae.training.tasks import Documents
@@ -64,7 +65,7 @@ def test_weights_go_with_their_texts_through_splits_and_folds():
     documents = Documents(texts, torch.tensor([0] * 4 + [1] * 4), num_made=2, weights=torch.arange(8.0))
     folded = FoldedDocuments.of(documents, 0)
     assert folded.given().weights.tolist() == [0, 1, 2, 3, 4, 5]
-    model.add_heads(folded.heads, like="classify")
+    add_heads(model, folded.heads, like="classify")
     (rows, *_) = folded.alike(range(8))
     encoded = folded.encode(model, rows)
     assert sorted(encoded.weights.tolist()) == sorted(map(float, rows))

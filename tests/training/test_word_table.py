@@ -8,6 +8,7 @@ import torch
 from scipy.sparse import csr_matrix
 
 from lexical_sae.data.batches import tokenize
+from lexical_sae.models.assembly import add_heads
 from lexical_sae.models.persistence import from_pretrained, save_pretrained
 from lexical_sae.models.word_views import without_context
 from lexical_sae.recipes import recipe_by_name
@@ -37,7 +38,7 @@ def fitted(texts=TEXTS, labels=LABELS, model=None, seed=0):
     """A model with its table, those of its folds, and the documents that it was fitted on."""
     model = model or literal_model()
     folded = FoldedDocuments.of(documents(model, texts, labels), seed)
-    model.add_heads(folded.heads, like="classify")
+    add_heads(model, folded.heads, like="classify")
     fit_word_table(model, folded, folded.folds, folded.heads)
     return model, folded
 
@@ -223,7 +224,7 @@ def test_the_table_of_a_fold_is_fitted_without_it(monkeypatch):
     monkeypatch.setattr(word_table, "chosen_penalties", lambda *_: Choice(LENIENT, 0.5, 1.0, 32))
     model, folded = fitted()
     other = literal_model()
-    other.add_heads(folded.heads, like="classify")
+    add_heads(other, folded.heads, like="classify")
     changed = replace(folded, labels=torch.where(folded.folds == 2, 1, folded.labels))
     fit_word_table(other, changed, changed.folds, changed.heads)
     for k, name in enumerate(folded.heads):

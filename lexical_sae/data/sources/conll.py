@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from lexical_sae.data.decoding import read_text, split_lines
 from lexical_sae.data.examples import Source, TaggedSplit
-from lexical_sae.data.table import Table, list_places
+from lexical_sae.data.tables.decoding import read_text, split_lines
+from lexical_sae.data.tables.table import Table, list_places
 from lexical_sae.data.tagging import detect_scheme, parse_tag, repair_iob2, to_iob2
 from lexical_sae.utils.errors import DataError
 

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from lexical_sae.data.frames import hub_table
 from lexical_sae.data.sources.layouts import Tables
-from lexical_sae.data.table import Table
+from lexical_sae.data.tables.frames import hub_table
+from lexical_sae.data.tables.table import Table
 from lexical_sae.utils.errors import MissingPackageError, UnavailableError
 
 

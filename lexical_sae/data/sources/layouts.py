@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lexical_sae.data.decoding import read_text
-from lexical_sae.data.formats import read_table
-from lexical_sae.data.rows import IDENTITY_PREFIX
-from lexical_sae.data.table import Table
+from lexical_sae.data.tables.columns import IDENTITY_PREFIX
+from lexical_sae.data.tables.decoding import read_text
+from lexical_sae.data.tables.formats import read_table
+from lexical_sae.data.tables.table import Table
 from lexical_sae.utils.errors import DataError
 
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lexical_sae.data.decoding import read_text
-from lexical_sae.data.formats import read_table
 from lexical_sae.data.loader import open_tables
 from lexical_sae.data.sources.layouts import Tables, find_file
 from lexical_sae.data.sources.registry import DatasetSpec
-from lexical_sae.data.table import Table
+from lexical_sae.data.tables.decoding import read_text
+from lexical_sae.data.tables.formats import read_table
+from lexical_sae.data.tables.table import Table
 from lexical_sae.data.words import Span
 from lexical_sae.utils.errors import DataError
 from lexical_sae.utils.suggest import did_you_mean

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from lexical_sae.data.cell_values import sorted_label_names
 from lexical_sae.data.examples import Source, TaggedSplit, TextSplit
 from lexical_sae.data.rows import labelled_rows, text_split
 from lexical_sae.data.sources import layouts, toxicity
@@ -13,7 +12,8 @@ from lexical_sae.data.sources.hub import HubSource
 from lexical_sae.data.sources.layouts import Tables, find_file
 from lexical_sae.data.sources.phrases import hold_out_whole_sentences
 from lexical_sae.data.splits import ValidationRule, stratified_tenth
-from lexical_sae.data.table import Table
+from lexical_sae.data.tables.cell_values import sorted_label_names
+from lexical_sae.data.tables.table import Table
 from lexical_sae.utils.downloads import PyPIArchive
 from lexical_sae.utils.plugins import PluginError
 

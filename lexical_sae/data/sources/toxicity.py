@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from lexical_sae.data.decoding import read_text
-from lexical_sae.data.formats import read_table
-from lexical_sae.data.rows import IDENTITY_PREFIX, as_float
+from lexical_sae.data.rows import as_float
 from lexical_sae.data.sources.layouts import Tables, find_file, find_optional, one_hot
-from lexical_sae.data.table import Table, list_places, quoted
+from lexical_sae.data.tables.columns import IDENTITY_PREFIX
+from lexical_sae.data.tables.decoding import read_text
+from lexical_sae.data.tables.formats import read_table
+from lexical_sae.data.tables.table import Table, list_places, quoted
 from lexical_sae.utils.errors import DataError
 
 CIVIL_IDENTITIES = (

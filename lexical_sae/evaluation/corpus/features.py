@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
+from lexical_sae.data.dimensions import Dimension
 from lexical_sae.data.language import SHORT_NOT, word_form
-from lexical_sae.data.vocabulary import Dimension
 from lexical_sae.data.words import Span, TextLayout, lay_out
 from lexical_sae.evaluation.collect import ReadBatch
 from lexical_sae.evaluation.moments import Moments

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from lexical_sae.data.vocabulary import DimensionTable
+from lexical_sae.data.dimensions import DimensionTable
 from lexical_sae.evaluation.collect import ReadBatch, read_corpus
 from lexical_sae.inference.labels import labels_of
 from lexical_sae.models.lexical_sae import LexicalSAE

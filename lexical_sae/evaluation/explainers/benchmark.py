@@ -10,10 +10,10 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from lexical_sae.data.cell_values import repair_text
 from lexical_sae.data.encoding import encode
 from lexical_sae.data.sampling import sample_rows
 from lexical_sae.data.sources.rationales import Rationale, RationaleTexts
+from lexical_sae.data.tables.cell_values import repair_text
 from lexical_sae.data.words import layout_of, word_spans
 from lexical_sae.evaluation.explainers.attribution import DIRECT, Chance
 from lexical_sae.evaluation.explainers.case import Case, Scores, read_case

@@ -9,8 +9,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lexical_sae.data.batches import Batch, TokenizedTexts, pad_id
-from lexical_sae.data.cell_values import repair_text
 from lexical_sae.data.encoding import encode
+from lexical_sae.data.tables.cell_values import repair_text
 from lexical_sae.data.words import TextLayout, layout_of
 from lexical_sae.inference.methods import Shares
 from lexical_sae.inference.places import find_places

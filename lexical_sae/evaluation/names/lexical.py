@@ -11,8 +11,8 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from lexical_sae.data.batches import Batch, TokenizedTexts, batches, pad_id
-from lexical_sae.data.cell_values import repair_text
 from lexical_sae.data.encoding import encode
+from lexical_sae.data.tables.cell_values import repair_text
 from lexical_sae.data.words import word_spans
 from lexical_sae.evaluation.names.model import NamedWord, Probe, Reading, Response, Span
 from lexical_sae.evaluation.names.text import span_around

@@ -60,11 +60,6 @@ class BiasAudit:
     equalised_odds: Interval
     groups: tuple[GroupAudit, ...]
 
-    @property
-    def too_small(self) -> tuple[str, ...]:
-        """Groups without figures."""
-        return tuple(group.name for group in self.groups if group.is_too_small)
-
     def as_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
         return asdict(self)

@@ -12,6 +12,7 @@ from numpy import ndarray
 from torch.nn.functional import normalize
 
 from lexical_sae.intervene.concepts.word_matrix import Codes, texts_with
+from lexical_sae.models.assembly import dimension_embeddings
 from lexical_sae.models.lexical_sae import LexicalSAE
 
 SUFFIXES = (
@@ -54,7 +55,7 @@ def inflections(model: LexicalSAE, dimensions: Collection[int]) -> list[int]:
 def embedding_neighbours(model: LexicalSAE, dimensions: Sequence[int], count: int) -> list[int]:
     """The `count` words nearest to each of these in the decoder, by cosine of the centred rows."""
     words = _usable_words(model)
-    rows = model.dimension_embeddings()
+    rows = dimension_embeddings(model)
     rows = normalize(rows - rows[words].mean(0), dim=-1)
     given, found = set(dimensions), set[int]()
     others = torch.tensor([i for i in words if i not in given], device=rows.device)

@@ -13,7 +13,8 @@ from jaxtyping import Bool, Float, Int
 from pydantic import field_validator
 from torch import Tensor
 
-from lexical_sae.data.vocabulary import Dimension, Spelling, Vocabulary
+from lexical_sae.data.dimensions import Dimension
+from lexical_sae.data.vocabulary import Spelling, Vocabulary
 from lexical_sae.models.layers.cut_words import NO_WORD, CutWords, word_name
 from lexical_sae.models.layers.word_boundaries import WordBoundaries
 from lexical_sae.utils.errors import SettingsError

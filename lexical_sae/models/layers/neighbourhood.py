@@ -23,9 +23,10 @@ from pydantic import Field, field_validator
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from lexical_sae.data.dimensions import Dimension
 from lexical_sae.data.encoding import encode
 from lexical_sae.data.language import FUNCTION_WORDS, NEGATIONS, SHORT_NOT, word_form
-from lexical_sae.data.vocabulary import CONTINUATION, Dimension, Vocabulary
+from lexical_sae.data.vocabulary import CONTINUATION, Vocabulary
 from lexical_sae.models.layers.cut_words import NO_WORD
 from lexical_sae.models.layers.word_boundaries import WordBoundaries, is_part
 from lexical_sae.utils.errors import SettingsError

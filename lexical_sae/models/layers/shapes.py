@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.functional import pad
 
-from lexical_sae.data.vocabulary import Dimension
+from lexical_sae.data.dimensions import Dimension
 from lexical_sae.models.sparse_code import SparseCode
 from lexical_sae.utils.part import PartConfig
 

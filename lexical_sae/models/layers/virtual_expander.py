@@ -7,7 +7,8 @@ from jaxtyping import Float, Int, Shaped
 from pydantic import Field, field_validator
 from torch import Tensor, nn
 
-from lexical_sae.data.vocabulary import Dimension, Kind, Vocabulary
+from lexical_sae.data.dimensions import Dimension, Kind
+from lexical_sae.data.vocabulary import Vocabulary
 from lexical_sae.utils.errors import SettingsError
 from lexical_sae.utils.part import PartConfig
 

@@ -22,19 +22,19 @@ from lexical_sae.evaluation.tagging.lexicon import entity_lexicons
 from lexical_sae.evaluation.tagging.performance import TaggerScores, score_tagger
 from lexical_sae.models.lexical_sae import LexicalSAE
 from lexical_sae.models.persistence import save_pretrained
-from lexical_sae.runs.baselines import dense_training
-from lexical_sae.runs.evaluating import evaluate_tagger
 from lexical_sae.runs.experiment import Pipeline, train_run
 from lexical_sae.runs.folder import BASELINES, EVALUATION, RunFolder, write_json
 from lexical_sae.runs.in_memory import train_tagger
 from lexical_sae.runs.inputs import load_sentences
+from lexical_sae.runs.measuring.baselines import dense_training
+from lexical_sae.runs.measuring.evaluating import evaluate_tagger
+from lexical_sae.runs.measuring.scoring import Scores, score
 from lexical_sae.runs.run import Run
-from lexical_sae.runs.scoring import Scores, score
 from lexical_sae.runs.seeds import Watchers
 from lexical_sae.runs.tagging.documents import load_documents
 from lexical_sae.runs.tagging.pages import DENSE, LEXICON_SENTENCES, write_tagging_report
-from lexical_sae.training.dense.fine_tuning import DENSE_RATES
-from lexical_sae.training.dense.tagger import dense_tagger
+from lexical_sae.training.baselines.dense_tagger import dense_tagger
+from lexical_sae.training.baselines.fine_tuning import DENSE_RATES
 from lexical_sae.training.processes import current
 from lexical_sae.training.stopping import EpochScores
 from lexical_sae.utils.cost import with_cost

@@ -20,8 +20,8 @@ from lexical_sae.report.explanation.tagged_page import RunParts, ShownSentence, 
 from lexical_sae.report.page import Figures
 from lexical_sae.report.terminal import constraint_rows
 from lexical_sae.runs.folder import BASELINES, EVALUATION, REPORT
-from lexical_sae.runs.report import SHOWN_AT_MOST, choose_rows, spread_rows
-from lexical_sae.runs.report_parts import ReportParts
+from lexical_sae.runs.pages.report import SHOWN_AT_MOST, choose_rows, spread_rows
+from lexical_sae.runs.pages.report_parts import ReportParts
 from lexical_sae.runs.run import Run
 from lexical_sae.utils.errors import DataError
 from lexical_sae.utils.files import write_text

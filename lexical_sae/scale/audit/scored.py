@@ -12,7 +12,7 @@ from typing import Any
 import duckdb
 import pyarrow.parquet as pq
 
-from lexical_sae.data.table import quoted
+from lexical_sae.data.tables.table import quoted
 from lexical_sae.scale.audit.settings import Asked
 from lexical_sae.scale.schema import About, read_about
 from lexical_sae.utils.errors import DataError, SavedFileError, SettingsError

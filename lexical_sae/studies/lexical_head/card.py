@@ -12,9 +12,10 @@ import transformers
 
 import lexical_sae
 from lexical_sae.data.vocabulary import Vocabulary
-from lexical_sae.models.backbone import Backbone, load_backbone
+from lexical_sae.models.backbone import Backbone
 from lexical_sae.models.bundled import resolve_source
-from lexical_sae.studies.lexical_head.fitting import FitReport, OnProgress, save_lexical_head
+from lexical_sae.models.pretrained import load_backbone
+from lexical_sae.studies.lexical_head.fitting import FitReport, OnProgress, round_to_half, save_lexical_head
 from lexical_sae.studies.lexical_head.fitting import fit_lexical_head as fit
 from lexical_sae.studies.lexical_head.scores import (
     WordLogits,
@@ -73,6 +74,8 @@ def fit_and_score(
     sets = {name: ScoredText(backbone, pieces, vocabulary, database) for name, pieces in scored.items()}
     before = {name: text.controls(backbone) for name, text in sets.items()}
     report = fit(backbone, split, settings, on_progress)
+    if settings.half_precision:
+        round_to_half(backbone)
     on_progress("scoring the head", 1.0)
     scores = {name: text.scores(head_logits(backbone)) | before[name] for name, text in sets.items()}
     _require_useful(scores["held_out"], split)
@@ -93,7 +96,7 @@ def fit_and_score(
             "python": platform.python_version(),
         },
     }
-    save_lexical_head(backbone, out, card)
+    save_lexical_head(backbone, out, card, torch.float16 if settings.half_precision else torch.float32)
     return card
 
 
@@ -120,6 +123,7 @@ def _command(
         words += ["--held-out-text", f"{name}={path.name}"]
     for name in ("tokens", "held_out_tokens", "neighbour_share", "passes", "learning_rate", "seed"):
         words += [f"--{name.replace('_', '-')}", str(getattr(settings, name))]
+    words += ["--half-precision"] if settings.half_precision else []
     words += ["--wordnet", "/usr/share/wordnet"] if has_wordnet else []
     return shlex.join([*words, "--out", "DIR"])
 

@@ -22,7 +22,8 @@ from safetensors.torch import save
 from torch import Tensor
 
 from lexical_sae.data.vocabulary import Vocabulary
-from lexical_sae.models.backbone import HEAD_FILE, Backbone
+from lexical_sae.models.backbone import Backbone
+from lexical_sae.models.pretrained import HEAD_FILE
 from lexical_sae.studies.lexical_head.objective import LexicalObjective
 from lexical_sae.studies.lexical_head.settings import LexicalHeadSettings
 from lexical_sae.studies.lexical_head.states import Corruption, Positions, encode_positions
@@ -184,9 +185,19 @@ def _chunks(pieces: Sequence[Piece], cached_tokens: int) -> list[Sequence[Piece]
     return [pieces[i : i + size] for i in range(0, len(pieces), size)]
 
 
-def save_lexical_head(backbone: Backbone, folder: Path, card: dict[str, Any]) -> None:
+@torch.no_grad()
+def round_to_half(backbone: Backbone) -> None:
+    """Round the head to what half precision can hold."""
+    for parameter in backbone.lexical_head().values():
+        parameter.copy_(parameter.half())
+
+
+def save_lexical_head(
+    backbone: Backbone, folder: Path, card: dict[str, Any], dtype: torch.dtype = torch.float32
+) -> None:
     """Write the head and its card, each atomically; the card gets the hashes of what it describes."""
-    head = {name: parameter.detach().cpu().contiguous() for name, parameter in backbone.lexical_head().items()}
+    parts = backbone.lexical_head().items()
+    head = {name: parameter.detach().cpu().to(dtype).contiguous() for name, parameter in parts}
     folder.mkdir(parents=True, exist_ok=True)
     write_bytes(folder / HEAD_FILE, save(head, metadata={"format": "pt"}))
     hashes = {"sha256": {HEAD_FILE: sha256_of(folder / HEAD_FILE)}}

@@ -38,4 +38,6 @@ class LexicalHeadSettings(PartConfig):
     """Steps between validations."""
     patience: PositiveInt = 6
     """Validations without improvement before fitting stops."""
+    half_precision: bool = False
+    """Store the head in half precision, in half the space; it is scored as it is stored."""
     seed: int = 0

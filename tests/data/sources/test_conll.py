@@ -1,7 +1,7 @@
 import pytest
 
 from lexical_sae.data.sources.conll import read_conll, tagged_source
-from lexical_sae.data.table import Table
+from lexical_sae.data.tables.table import Table
 
 
 def write(tmp_path, text, name="a.txt"):

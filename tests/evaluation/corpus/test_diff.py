@@ -4,7 +4,8 @@ from copy import deepcopy
 import pytest
 import torch
 
-from lexical_sae.data.vocabulary import DimensionTable, Vocabulary
+from lexical_sae.data.dimensions import DimensionTable
+from lexical_sae.data.vocabulary import Vocabulary
 from lexical_sae.evaluation.corpus.diff import diff_models
 from lexical_sae.evaluation.corpus.pairs import shared_names
 from lexical_sae.evaluation.intervals import mean_and_interval

@@ -12,6 +12,7 @@ from lexical_sae.evaluation.names.tests import measure_names
 from lexical_sae.models.config import ModelConfig
 from lexical_sae.models.layers.neighbourhood import NO_WORD, Neighbourhood
 from lexical_sae.models.layers.virtual_expander import VirtualExpander
+from lexical_sae.models.projected_reading import word_logits
 from lexical_sae.report.terminal import name_figures
 from tests import tiny
 from tests.evaluation.names.test_tests import reviews
@@ -119,7 +120,7 @@ def model(request):
 def test_in_the_control_every_word_speaks_for_another_and_nothing_else_changes(model):
     control = with_random_lexical_head(model, seed=3)
     input_ids, mask = tiny.batch()
-    ours, theirs = (one.word_logits(input_ids, mask.bool()) for one in (model, control))
+    ours, theirs = (word_logits(one, input_ids, mask.bool()) for one in (model, control))
     size = model.backbone.vocab_size
     before, after = (logits[..., :size][mask].sort(-1).values for logits in (ours, theirs))
     torch.testing.assert_close(before, after)

@@ -53,7 +53,7 @@ def test_groups_that_are_too_small_are_said_so_and_count_for_nothing():
     few[np.flatnonzero(~made.truth)[:9]] = True
     wild = Decisions(made.truth, made.flagged | few, made.score)
     found = audit(wild, [group, Group("captains", few, ~few)])
-    assert found.too_small == ("captains",)
+    assert [group.name for group in found.groups if group.is_too_small] == ["captains"]
     assert found.groups[1].figures == {}
     assert found.groups[1].negatives == 9
     assert found.worst_fpr_gap.mean == audit(wild, [group]).worst_fpr_gap.mean

@@ -6,7 +6,6 @@ import torch
 from lexical_sae.data.batches import tokenize
 from lexical_sae.data.vocabulary import Vocabulary
 from lexical_sae.inference import explain, predict
-from lexical_sae.models.backbone import load_backbone
 from lexical_sae.models.bundled import BUNDLED, BundledEncoder, bundled_folder, bundled_head, bundled_origin
 from lexical_sae.models.bundled.int8_pack import convert_pack
 from lexical_sae.models.dense_baseline import DenseClassifier
@@ -14,6 +13,7 @@ from lexical_sae.models.layers.cut_words import NO_WORD
 from lexical_sae.models.layers.literal_words import LiteralWords, multi_piece_words
 from lexical_sae.models.lexical_sae import LexicalSAE
 from lexical_sae.models.persistence import from_pretrained, save_pretrained
+from lexical_sae.models.pretrained import load_backbone
 from lexical_sae.recipes import RECIPES, recipe_by_name
 from lexical_sae.utils.downloads import sha256_of
 from tests import tiny

@@ -6,9 +6,9 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from lexical_sae.models.backbone import load_backbone
 from lexical_sae.models.bundled import int8_pack as room
 from lexical_sae.models.bundled.int8_pack import Int8Pack, convert_pack
+from lexical_sae.models.pretrained import load_backbone
 from lexical_sae.utils.downloads import PyPIArchive
 from tests.models.bundled import packs
 

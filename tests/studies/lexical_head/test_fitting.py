@@ -7,13 +7,14 @@ import random
 import pytest
 import torch
 import typer
+from safetensors.torch import load_file
 from typer.testing import CliRunner
 
 from lexical_sae.commands.fit_lexical_head import fit_lexical_head as command
 from lexical_sae.data.vocabulary import Vocabulary
-from lexical_sae.models.backbone import HEAD_FILE, load_backbone, load_lexical_head, open_safetensors
 from lexical_sae.models.bundled import BUNDLED
-from lexical_sae.studies.lexical_head.fitting import CARD_FILE, fit_lexical_head, save_lexical_head
+from lexical_sae.models.pretrained import HEAD_FILE, load_backbone, load_lexical_head, open_safetensors
+from lexical_sae.studies.lexical_head.fitting import CARD_FILE, fit_lexical_head, round_to_half, save_lexical_head
 from lexical_sae.studies.lexical_head.objective import embedding_neighbours, sample_candidates
 from lexical_sae.studies.lexical_head.scores import (
     head_logits,
@@ -135,6 +136,21 @@ def test_saved_head_loads_back_equal_and_the_card_has_its_hash(tmp_path):
     load_lexical_head(other, tmp_path / "head")
     for name, parameter in model.lexical_head().items():
         assert torch.equal(parameter, other.lexical_head()[name])
+
+
+def test_a_head_in_half_precision_is_half_as_large_and_loads_as_it_was_scored(tmp_path):
+    model, other = backbone(seed=1), backbone(seed=2)
+    whole = {name: parameter.clone() for name, parameter in model.lexical_head().items()}
+    save_lexical_head(model, tmp_path / "whole", {})
+    round_to_half(model)
+    save_lexical_head(model, tmp_path / "half", {}, torch.float16)
+    sizes = [sum(part.nbytes for part in load_file(tmp_path / name / HEAD_FILE).values()) for name in ("half", "whole")]
+    assert 2 * sizes[0] == sizes[1]
+    load_lexical_head(other, tmp_path / "half")
+    for name, parameter in model.lexical_head().items():
+        assert torch.equal(parameter, other.lexical_head()[name])
+        torch.testing.assert_close(parameter, whole[name], rtol=1e-3, atol=1e-6)
+    assert any(not torch.equal(parameter, whole[name]) for name, parameter in model.lexical_head().items())
 
 
 def test_softmax_over_all_candidates_is_the_exact_one():

@@ -1,1 +1,0 @@
-"""The dense baseline: the same encoder without words in between."""
