@@ -122,6 +122,7 @@ def test_a_frame_has_a_row_for_each_word():
     assert list(frame["word"]) == [f"word{i}" for i in range(10)]
     assert list(frame["contribution"])[:2] == [10.0, -9.0]
     assert {"activation", "start", "end", "is_expansion", "if_removed", "region_changed"} <= set(frame.columns)
+    assert {"kind", "label_if_removed", "default", "cause"} <= set(frame.columns)
     assert list(explanation(words=()).to_frame().columns) == list(frame.columns)
 
 
