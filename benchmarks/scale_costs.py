@@ -1,9 +1,9 @@
 """What scoring costs by rows, length, vocabulary and classes: `python -m benchmarks.scale_costs [--svg FILE]`.
 
-The default recipe on the bundled encoder, its table drawn at random, one process with one thread, `--explain top`,
-from the input file to the files of the table. Prints milliseconds of processor time and bytes per row, and the ratio to
-a dense classifier with the same encoder on the same batches. `--memory MODEL ROWS…` prints the peak memory of whole
-runs instead.
+The default recipe on the bundled encoder, calibrated, its table drawn at random, one process with one thread,
+`--explain top`, from the input file to the files of the table. Prints milliseconds of processor time and bytes per row,
+and the ratio to a dense classifier with the same encoder on the same batches.
+`--memory MODEL ROWS…` prints the peak memory of whole runs instead.
 """
 
 import argparse
@@ -50,6 +50,7 @@ VARIED: dict[str, list[Setting]] = {
     "classes": [replace(PLAIN, classes=classes) for classes in (2, 8, 32, 128)],
 }
 BASE_WORDS = 30_522
+"""Of the tokenizer; those of the training texts that it splits come on top, the same for every setting."""
 
 
 def size(name: str, of: Setting) -> int:

@@ -1,5 +1,6 @@
 """`lexical-sae`: one command with sub-commands."""
 
+import inspect
 from typing import Annotated
 
 import typer
@@ -60,9 +61,18 @@ def about(
         raise typer.Exit
 
 
+def unwrapped(text: str) -> str:
+    """Paragraphs on a line each: the terminal breaks them, and would keep the breaks of the source beside its own.
+
+    What is set in columns, with lines that begin with a space, stays as it is.
+    """
+    paragraphs = inspect.cleandoc(text).split("\n\n")
+    return "\n\n".join(part if "\n " in part else " ".join(part.split()) for part in paragraphs)
+
+
 for panel, commands in PANELS.items():
     for command in commands:
-        app.command(rich_help_panel=panel)(command)
+        app.command(rich_help_panel=panel, help=unwrapped(command.__doc__ or ""))(command)
 
 
 def main() -> None:

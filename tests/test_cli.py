@@ -1,4 +1,5 @@
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -227,6 +228,13 @@ def test_help_teaches_with_an_example(run, command):
     code, output, _ = run(command, "--help")
     assert code == 0
     assert f"Example: lexical-sae {command} results/quickstart " in output
+
+
+def test_paragraphs_of_a_help_text_are_broken_by_the_terminal_alone(run, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    output = run("explain", "--help")[1]
+    assert '"activated by" is the word of the text that activates a feature. ' in output
+    assert "\n\n" in re.sub(" +\n", "\n", output)
 
 
 def test_version_and_help(run):

@@ -58,7 +58,7 @@ def explain(
     model: Model,
     texts: Annotated[list[str] | None, typer.Argument(help="One or more texts, each in quotes.")] = None,
     file: Annotated[
-        Path | None, typer.Option(help="Explain the texts of a data file (CSV, JSON, Parquet, Excel, …).")
+        Path | None, typer.Option(help="Explain the texts of a data file (CSV, JSON, Excel, …; .txt: one per line).")
     ] = None,
     text_column: Annotated[str | None, typer.Option(help="Column of --file with the texts; else inferred.")] = None,
     skip_bad_rows: SkipBadRows = False,

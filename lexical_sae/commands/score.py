@@ -9,11 +9,14 @@ from lexical_sae.commands.options import Model, print_notes, progress, require_c
 from lexical_sae.utils.errors import MissingPackageError, SettingsError
 
 if TYPE_CHECKING:  # imported late, so that --help does not wait for torch
+    from lexical_sae.scale.inputs import Input
     from lexical_sae.scale.score import Engine
+    from lexical_sae.scale.scorer import ScoreSettings
 
 EXPLAIN = ("top", "all", "none")
 ENGINES = ("local", "ray")
-"""What `--explain` and `--engine` take: known here too, so that a typo does not wait for torch."""
+DTYPES = ("float32", "bfloat16")
+"""What `--explain`, `--engine` and `--dtype` take: known here too, so that a typo does not wait for torch."""
 
 
 def score(
@@ -39,6 +42,9 @@ def score(
         str | None, typer.Option(help="Cluster for --engine ray, as in ray://head:10001; by default this machine.")
     ] = None,
     gpus: Annotated[float, typer.Option(help="GPUs of each actor, with --engine ray.", min=0)] = 0,
+    dtype: Annotated[
+        str, typer.Option(help="What the encoder computes in: float32, or bfloat16 (its effect is measured first).")
+    ] = "float32",
     batch_size: Annotated[int, typer.Option(help="Texts that the model reads at a time.", min=1)] = 32,
     rows_per_part: Annotated[int, typer.Option(help="Rows of a file of the table.", min=1)] = 4096,
 ) -> None:
@@ -49,10 +55,11 @@ def score(
     Texts are read and written a part at a time, so that memory does not grow with their number. A run that was stopped
     goes on with --resume; no row is lost or doubled. Rows without a text are in scored/rejected, with the reason.
 
-    Then ask the table: duckdb -c "select prediction, count(*) from 'scored/*.parquet' group by all"
+    Then ask the table: lexical-sae audit scored
     """
     require_choice("--explain", explain, EXPLAIN)
     require_choice("--engine", engine, ENGINES)
+    require_choice("--dtype", dtype, DTYPES)
     if engine != "ray" and (ray_address or gpus):
         raise SettingsError("--ray-address and --gpus are for --engine ray")
     folder = saved_model(model)
@@ -76,7 +83,10 @@ def score(
         all_tokens=all_tokens,
         batch_size=batch_size,
         rows=rows_per_part,
+        dtype=dtype,  # pyright: ignore[reportArgumentType]
     )
+    if dtype != "float32" and not resume:
+        typer.echo(_effect(folder, found[0], settings))
     with progress() as bars:
         totals = score_files(
             str(folder.resolve()),
@@ -90,6 +100,20 @@ def score(
         )
     rejected = f", {totals.rejected} without a usable text (in {out / 'rejected'})" if totals.rejected else ""
     typer.echo(f"{totals.rows} rows in {totals.parts} files in {out}{rejected}")
+
+
+def _effect(folder: Path, first: "Input", settings: "ScoreSettings") -> str:
+    """What another precision of the encoder changes in the first texts."""
+    import torch
+
+    from lexical_sae.models.persistence import from_pretrained
+    from lexical_sae.scale.parts import parts_of
+    from lexical_sae.scale.precision_effect import SAMPLE, PrecisionEffect
+    from lexical_sae.utils.precision import require_encoder_type
+
+    require_encoder_type(settings.dtype, torch.device("cpu"), "--dtype")
+    texts = next(parts_of(first, settings.columns, SAMPLE)).texts
+    return str(PrecisionEffect.of(from_pretrained(folder, mapped=True), texts, settings.dtype, settings.batch_size))
 
 
 def _engine(name: str, address: str | None, gpus: float) -> "Engine":

@@ -42,20 +42,27 @@ class DimensionTable:
         self.vocabulary = vocabulary
         self.appended = tuple(appended)
         self.numbers = numbers
+        self._tokens: dict[int, Dimension] = {}
+        """Dimensions of the vocabulary that were asked for: every explanation asks for all of its words."""
 
     def with_appended(self, appended: Sequence[Dimension]) -> "DimensionTable":
         """The same vocabulary with these dimensions after it."""
-        return DimensionTable(self.vocabulary, appended, numbers=self.numbers)
+        table = DimensionTable(self.vocabulary, appended, numbers=self.numbers)
+        table._tokens = self._tokens
+        return table
 
     def __len__(self) -> int:
         return self.vocabulary.size + len(self.appended)
 
     def __getitem__(self, index: int) -> Dimension:
+        if known := self._tokens.get(index):
+            return known
         if not 0 <= index < len(self):
             raise IndexError(f"dimension {index} does not exist; the sparse layer has {len(self)}")
-        if index < self.vocabulary.size:
-            return Dimension(self.vocabulary.names[index], "word" if self._word_tokens[index] else "piece")
-        return self.appended[index - self.vocabulary.size]
+        if index >= self.vocabulary.size:
+            return self.appended[index - self.vocabulary.size]
+        kind: Kind = "word" if self._word_tokens[index] else "piece"
+        return self._tokens.setdefault(index, Dimension(self.vocabulary.names[index], kind))
 
     @property
     def num_words(self) -> int:

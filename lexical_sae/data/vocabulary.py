@@ -152,7 +152,9 @@ class Vocabulary:
         joins = [can_go_on[before] and goes_on[token] for before, token in pairwise(token_ids)]
         if contractions:
             parts = [self._parts[token] for token in token_ids]
-            for i in range(len(parts) - 1):
+            # Few texts have one, and the slices below cost more than all else here.
+            starts = range(len(parts) - 1) if {APOSTROPHE, APOSTROPHE_TEE}.intersection(parts) else ()
+            for i in starts:
                 is_short = parts[i : i + 2] == [STEM, APOSTROPHE_TEE]
                 is_long = parts[i : i + 3] == [STEM, APOSTROPHE, TEE]
                 last = i + 1 + is_long
@@ -160,6 +162,8 @@ class Vocabulary:
                 if (is_short or is_long) and not any(joins[last : last + 1]):
                     joins[i:last] = [True] * (last - i)
         words: list[list[int]] = []
+        if True not in joins:
+            return words
         is_within = False
         for before, token, joined in zip(token_ids, token_ids[1:], joins, strict=False):
             if joined and is_within:

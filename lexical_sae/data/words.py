@@ -10,6 +10,7 @@
 Places are counted in characters of the string as it was given.
 """
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -31,6 +32,8 @@ _BLANK = r"[\s\x1C-\x1F]"
 # Marks follow the letter that they stand on; joiners hold letters together in Persian and Indic scripts.
 _LETTERS = rf"(?:(?!{_UNSPACED})[\p{{L}}\p{{N}}_][\p{{M}}\u00AD\u200C\u200D]*)+"
 _WORD = regex.compile(rf"{_LETTERS}(?:(?:['’]|(?<=\p{{Nd}})[.,](?=\p{{Nd}})){_LETTERS})*|(?!{_BLANK})\X")
+# The same in ASCII, where a character is a code point and `re` is several times faster.
+_ASCII_WORD = re.compile(r"[A-Za-z0-9_]+(?:(?:'|(?<=[0-9])[.,](?=[0-9]))[A-Za-z0-9_]+)*|[^ \t\n\r\f\v\x1C-\x1F]")
 _CHARACTER = regex.compile("[\ud800-\udbff][\udc00-\udfff]|.", regex.DOTALL)
 
 
@@ -43,6 +46,9 @@ def word_spans(text: str) -> Iterator[Span]:
 
     Example: `Isn't it 3.14?` gives `Isn't`, `it`, `3.14` and `?`.
     """
+    if text.isascii():
+        yield from (match.span() for match in _ASCII_WORD.finditer(text))
+        return
     for match in _WORD.finditer(text):
         # A sign that is written before its digits, like U+0600, takes a space for one.
         yield match.start(), match.start() + len(match.group().rstrip())
@@ -76,7 +82,7 @@ class TextLayout:
         for start, end in spans:
             if not 0 <= start < end <= len(self.text):
                 raise DataError(f"span ({start}, {end}) is not inside the text of {len(self.text)} characters")
-        groups = _glue(self.word_spans, spans)
+        groups = _glue(len(self.word_spans), _touched(self.word_spans, spans))
         token_words = tuple(None if word is None else groups[word] for word in self.token_words)
         return replace(self, word_spans=tuple(_group_spans(self.word_spans, groups)), token_words=token_words)
 
@@ -106,7 +112,7 @@ def layout_of(text: str, encoded: EncodedText) -> TextLayout:
     seen = max((end for _, end in offsets), default=0)
     units = list(takewhile(lambda unit: unit[0] < seen, word_spans(clean)))
     touched = _touched(units, offsets)
-    groups = _glue(units, offsets)
+    groups = _glue(len(units), touched)
     # Units without a token (control characters, or what a cut on the left took) are no words of this layout.
     kept = {group: i for i, group in enumerate(sorted({groups[found[0]] for found in touched if found}))}
     in_letters = [kept[groups[found[0]]] if found else None for found in touched]
@@ -128,14 +134,14 @@ def _touched(units: Sequence[Span], spans: Iterable[Span]) -> list[range]:
     return [range(bisect_right(ends, start), bisect_left(starts, end)) for start, end in spans]
 
 
-def _glue(units: Sequence[Span], spans: Iterable[Span]) -> list[int]:
-    """Group of each unit, counted from 0: units that one span touches are in one group.
+def _glue(units: int, touched: Iterable[range]) -> list[int]:
+    """Group of each of so many units, counted from 0: units that one span touches are in one group.
 
     Example: units `New`, `York`, `is` and a span over the first two -> [0, 0, 1]
     """
-    begins = [True] * len(units)
-    for touched in _touched(units, spans):
-        for unit in touched[1:]:
+    begins = [True] * units
+    for together in touched:
+        for unit in together[1:]:
             begins[unit] = False
     return [count - 1 for count in accumulate(begins)]
 

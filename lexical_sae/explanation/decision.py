@@ -165,6 +165,11 @@ class Explanation:
         return any(word.default is not None for word in self.words)
 
     @property
+    def has_shifts(self) -> bool:
+        """Whether context shifts a word from its default."""
+        return any(word.context for word in self.words)
+
+    @property
     def context_free_share(self) -> float:
         """Share of the contributions that is free of context: `sum |default| / sum (|default| + |context|)`.
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from lexical_sae.explanation import ABSTAIN, Cause, WordContribution
 from lexical_sae.inference.causes import find_causes
 from lexical_sae.inference.methods import METHODS, Shares
-from lexical_sae.inference.places import Place, Places, find_places
+from lexical_sae.inference.places import Place, Places, find_literal_words, find_places
 from lexical_sae.inference.predicting import predict
 from lexical_sae.inference.question import Question
 from lexical_sae.inference.reading import ReadTexts, answers, is_one_text
@@ -167,10 +167,10 @@ def explain_batch(question: Question, read: ReadTexts) -> Iterator[ShownExplanat
     needs_removal = question.effects or question.method == "leave_one_out"
     removal = leave_one_out(head, read.state) if needs_removal else None
     shares = METHODS[question.method](head, read.state, direction, removal)
-    places = find_places(model, read, shares) if question.places else [None] * len(read.texts)
+    places, of_words = _places(question, read, shares)
     causes = find_causes(read) if question.causes else {}
     effects = _effects(read, direction, removal if question.effects else None)
-    words = _words(model, read, shares, places, effects, causes)
+    words = _words(model, read, shares, of_words, effects, causes)
     output, offset = model.output, model.output.offset()
     probabilities = model.probabilities(logits).tolist() if output.is_choice else [[]] * len(logits)
     warnings = unusual(model.calibration, read)
@@ -200,7 +200,23 @@ def explain_batch(question: Question, read: ReadTexts) -> Iterator[ShownExplanat
             merge_inflections=question.merge_inflections,
             output=output.kind,
         )
-        yield replace(made, not_explained=limits(made, _oov(model, read.token_ids[row]), _unread(read, row)))
+        if question.words_only:
+            yield made
+        else:
+            yield replace(made, not_explained=limits(made, _oov(model, read.token_ids[row]), _unread(read, row)))
+
+
+def _places(
+    question: Question, read: ReadTexts, shares: Shares
+) -> tuple[Sequence[Places | None], Sequence[Mapping[str, Place]]]:
+    """The places of each text as far as they are asked for, and where its words stand."""
+    nothing = [None] * len(read.texts)
+    if not question.places:
+        return nothing, [{}] * len(read.texts)
+    if question.words_only and read.model.literal is not None:
+        return nothing, find_literal_words(read.model, read)
+    places = find_places(read.model, read, shares)
+    return places, [each.of_word for each in places]
 
 
 def _oov(model: LexicalSAE, token_ids: Sequence[int]) -> list[str]:
@@ -250,7 +266,7 @@ def _words(
     model: LexicalSAE,
     read: ReadTexts,
     shares: Shares,
-    places: Sequence[Places | None],
+    of_words: Sequence[Mapping[str, Place]],
     effects: Sequence[Effect],
     causes: Mapping[int, Cause],
 ) -> Iterator[tuple[WordContribution, ...]]:
@@ -268,6 +284,6 @@ def _words(
         place, moved = (start, end, is_expansion), {"default": default, "cause": causes.get(entry)}
         return WordContribution(name, kind, values[entry], contributions[entry], *place, *effects[entry], **moved)
 
-    for row, place in enumerate(places):
+    for row, of_word in enumerate(of_words):
         here = sorted(range(bounds[row], bounds[row + 1]), key=lambda entry: -abs(contributions[entry]))
-        yield tuple(word(entry, place.of_word if place else {}) for entry in here)
+        yield tuple(word(entry, of_word) for entry in here)

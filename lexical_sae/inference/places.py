@@ -12,6 +12,8 @@ from lexical_sae.explanation import SpanContribution
 from lexical_sae.inference.methods import Shares
 from lexical_sae.inference.reading import ReadTexts
 from lexical_sae.mechanistic.span_aggregation import SpanScore, TextScores, score_texts
+from lexical_sae.models.layers.cut_words import NO_WORD
+from lexical_sae.models.layers.literal_words import occurrences
 from lexical_sae.models.layers.pooling import AttentionPool
 from lexical_sae.models.lexical_sae import LexicalSAE
 
@@ -37,6 +39,40 @@ def find_places(model: LexicalSAE, read: ReadTexts, shares: Shares) -> list[Plac
     parts = _occurrences(model, read) if model.literal is not None else _parts(model, read)
     scores = score_texts(read.state.code, shares.contributions, shares.biases, read.layouts, model.dimensions, parts)
     return [_places(score) for score in scores]
+
+
+def find_literal_words(model: LexicalSAE, read: ReadTexts) -> list[dict[str, Place]]:
+    """Where each word of a text stands, for models with literal words: `find_places` without sharing anything out.
+
+    Whether a word is written there is not asked.
+    """
+    code = read.state.code
+    names = [model.dimensions[i].name for i in code.ids.tolist()]
+    found: list[dict[str, Place]] = [{} for _ in read.texts]
+    for entry, row, position in zip(*_standing(model, read), strict=True):
+        layout = read.layouts[row]
+        word = layout.token_words[position]
+        place = Place() if word is None else Place(*layout.word_spans[word])
+        # A word at two places has none.
+        if found[row].setdefault(names[entry], place) != place:
+            found[row][names[entry]] = Place()
+    return found
+
+
+def _standing(model: LexicalSAE, read: ReadTexts) -> tuple[list[int], list[int], list[int]]:
+    """Entry of the code, text and position of every occurrence that counts (`_occurrences`)."""
+    code = read.state.code
+    if code.defaults is None or not len(code.ids):
+        return [], [], []
+    device = code.ids.device
+    own = model.own_words(read.batch.input_ids.to(device)).masked_fill(~read.batch.attention_mask.to(device), NO_WORD)
+    rows, positions, words = occurrences(own)
+    # Entries stand text by text and by dimension, so their keys ascend.
+    keys, wanted = code.rows * code.size + code.ids, rows * code.size + words
+    entries = torch.searchsorted(keys, wanted).clamp(max=len(keys) - 1)
+    stands = (code.values == code.defaults)[entries] | (positions == code.positions[entries])
+    counts = stands & (keys[entries] == wanted)
+    return entries[counts].tolist(), rows[counts].tolist(), positions[counts].tolist()
 
 
 def _places(scores: TextScores) -> Places:

@@ -38,6 +38,8 @@ class Question:
     """Whether explanations show forms of one word as one when they are shown."""
     output: OutputKind = CLASSES
     """What the decisions are between."""
+    words_only: bool = False
+    """Whether only words are wanted: no spans of the text, and no sentences about what is left out."""
 
     @classmethod
     def of(
@@ -53,6 +55,7 @@ class Question:
         abstain: float | None = None,
         causes: bool = False,
         merge_inflections: bool = False,
+        words_only: bool = False,
     ) -> "Question":
         """The question in the model's terms; what the model does not have is refused."""
         labels = names_of(model)
@@ -75,6 +78,7 @@ class Question:
             causes,
             merge_inflections,
             model.output,
+            words_only,
         )
 
     def targets(self, logits: Float[Tensor, "B C"]) -> Int[Tensor, " B"]:

@@ -4,7 +4,7 @@
     no_weight         no word of the text has a weight: the bias decides
     unknown_words     more words than usual that the training texts do not have: another language, another subject
     unlike_training   the encoder's mean state is far (Mahalanobis) from those of training texts
-    little_evidence   all contributions together are tiny
+    little_evidence   all contributions together are unusually small
 
 The last three are scores with a limit from validation texts (`lexical_sae.models.calibration`); models without a
 calibration give the first two only. No score looks at the label.
@@ -102,7 +102,10 @@ def _beyond(calibration: Calibration, read: Read) -> list[tuple[InputWarning, ..
     """The scored warnings of each text."""
     usual, limits = calibration.usual, calibration.figures.limits
     scores = {kind: score(usual, read).tolist() for kind, score in SCORES.items() if kind in limits}
-    weights = evidence(read.state, read.output).tolist()
+    # What `little_evidence` negates.
+    weights = (
+        [-score for score in scores["little_evidence"]] if "little_evidence" in scores else [0.0] * len(read.texts)
+    )
     return [
         tuple(
             InputWarning(kind, _MESSAGES[kind](usual, text, weights[row]))
@@ -128,7 +131,8 @@ def _about_unknown(usual: UsualTexts, text: str, weight: float) -> str:
     unknown = [word for word in words if word_hash(word) not in usual.known_words]
     distinct = list(dict.fromkeys(unknown))
     named = with_short_words(", ".join(islice(distinct, NAMED_WORDS))) + (", …" if len(distinct) > NAMED_WORDS else ".")
-    return f"{len(unknown)} of {len(words)} words never occur in the training texts: {named}"
+    occur = "occurs" if len(unknown) == 1 else "occur"
+    return f"{len(unknown)} of {len(words)} words never {occur} in the training texts: {named}"
 
 
 def _about_distance(usual: UsualTexts, text: str, weight: float) -> str:
@@ -138,7 +142,7 @@ def _about_distance(usual: UsualTexts, text: str, weight: float) -> str:
 
 def _about_evidence(usual: UsualTexts, text: str, weight: float) -> str:
     del usual, text
-    return f"The words of this text have almost no weight: {weight:.2f} logits in all."
+    return f"The words of this text weigh unusually little: {weight:.2f} logits in all."
 
 
 _MESSAGES: dict[str, Callable[[UsualTexts, str, float], str]] = {

@@ -23,7 +23,7 @@ from transformers.modeling_outputs import BaseModelOutput
 
 from lexical_sae.models.kept_states import KeptStates
 from lexical_sae.utils.errors import SavedFileError
-from lexical_sae.utils.precision import refuse_half_precision
+from lexical_sae.utils.precision import EncoderType, encoder_precision, refuse_half_precision
 
 
 class _ReturnStates(nn.Module):
@@ -70,6 +70,8 @@ class Backbone(nn.Module):
         self.tokenizer = tokenizer
         self.kept_states: KeptStates | None = None
         """While lower layers are frozen: where the states of texts come from."""
+        self.encodes_in: EncoderType = "float32"
+        """What the encoder computes in, whatever autocast a caller has; not saved."""
         _check_split(self, whole_logits)
 
     @property
@@ -111,7 +113,9 @@ class Backbone(nn.Module):
     def input_embeddings(self) -> Float[Tensor, "V I"]:
         """The vectors that the encoder reads tokens as, padded to a row per word of the decoder."""
         rows = self._input_embedding.weight.detach()
-        return torch.cat([rows, rows.new_zeros(self.vocab_size - len(rows), rows.shape[1])])
+        spare = self.vocab_size - len(rows)
+        # Without spare rows these are the weights themselves: views for unseen words ask for them over and over.
+        return torch.cat([rows, rows.new_zeros(spare, rows.shape[1])]) if spare else rows
 
     @property
     def _input_embedding(self) -> nn.Embedding:
@@ -141,7 +145,8 @@ class Backbone(nn.Module):
             given = {"input_ids": input_ids}
             if added is not None:
                 given = {"inputs_embeds": self._input_embedding(input_ids) + added}
-            states = self.encoder(**given, attention_mask=attention_mask.long()).last_hidden_state.to(weight.dtype)
+            with encoder_precision(self.encodes_in, weight.device):
+                states = self.encoder(**given, attention_mask=attention_mask.long()).last_hidden_state.to(weight.dtype)
         if order is not None:
             back = order.argsort(1)
             states = states.gather(1, back[..., None].expand_as(states))

@@ -7,6 +7,7 @@ safetensors. Models saved without them load, and lack the warnings that need the
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import Literal
@@ -21,6 +22,7 @@ from torch import Tensor
 from lexical_sae.data.words import word_spans
 from lexical_sae.utils.errors import SavedFileError
 from lexical_sae.utils.part import PartConfig, first_complaint
+from lexical_sae.utils.precision import full_precision
 
 FIGURES, TENSORS = "calibration.json", "calibration.safetensors"
 ADD_CALIBRATION = "add one from its run's data with `lexical-sae calibrate MODEL`"
@@ -34,10 +36,11 @@ def words_of(text: str) -> Iterator[str]:
     """
     for start, end in word_spans(text):
         word = normalize("NFC", text[start:end].casefold()).replace("’", "'")
-        if any(map(str.isalnum, word)):
+        if word.isalnum() or any(map(str.isalnum, word)):
             yield word
 
 
+@lru_cache(maxsize=2**16)
 def word_hash(word: str) -> int:
     """A word as a number, the same on every machine: a saved model does not spell out its training texts."""
     return int.from_bytes(blake2b(word.encode(errors="replace"), digest_size=8).digest(), signed=True)
@@ -51,6 +54,7 @@ class UsualStates:
     whitening: Float[Tensor, "E E"]
     """`L` with `L L' = covariance^-1`."""
 
+    @full_precision()
     def distances(self, states: Float[Tensor, "B E"]) -> Float[Tensor, " B"]:
         """Mahalanobis distance of each state from the centre."""
         return ((states.float().cpu() - self.centre) @ self.whitening).norm(dim=-1)

@@ -92,14 +92,14 @@ class Classes(OutputKind):
         return max(probabilities)
 
     def confidence(self, target: str, probability: float | None, probabilities: Sequence[tuple[str, float]]) -> str:
-        """With the runner-up where there are many classes. Example: `93%`; `61%, then sports 22%`"""
+        """With the runner-up where there are many classes and it is not 0%. Example: `93%`; `61%, then sports 22%`"""
         del target
         assert probability is not None
         share = f"{probability:.0%}"
         if len(probabilities) <= FEW_LABELS:
             return share
         label, second = runner_up(probabilities)
-        return f"{share}, then {label} {second:.0%}"
+        return share if f"{second:.0%}" == "0%" else f"{share}, then {label} {second:.0%}"
 
     def surprise(self, logits: Logits, targets: Int[Tensor, " N"]) -> Scalar:
         return cross_entropy(logits, targets.long(), reduction="sum")

@@ -9,6 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from lexical_sae.report.explanation.removal import effect, pieces_name
 from lexical_sae.report.explanation.shifts import shift_of
 from lexical_sae.report.explanation.steps import METHODS
+from lexical_sae.report.explanation.written import as_written
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 """All but tab and line feed."""
@@ -26,7 +27,7 @@ def templates() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {"signed": _signed, "effect": effect, "method": METHODS.__getitem__, "pieces": pieces_name}
-    environment.filters["shift"] = shift_of
+    environment.filters |= {"shift": shift_of, "as_written": as_written}
     return environment
 
 

@@ -17,7 +17,7 @@ from lexical_sae.evaluation.intervals import mean_and_interval
 from lexical_sae.models.lexical_sae import LexicalSAE
 from lexical_sae.runs.folder import CONFIG, RESULTS, RunFolder, write_json
 from lexical_sae.runs.run import Run
-from lexical_sae.training.callbacks import Begun, Callbacks, Told, trackers
+from lexical_sae.training.callbacks import Begun, Callbacks, Record, Told, trackers
 from lexical_sae.training.loop import Trainer
 from lexical_sae.training.processes import current
 from lexical_sae.training.settings import TrainingConfig
@@ -157,7 +157,7 @@ def fit(
     checkpoint = current().from_first(folder.load_checkpoint() if folder else None)
     with closing(Told(listeners if current().is_first else [])) as told:
 
-        def record(values: dict[str, Any]) -> None:
+        def record(values: Record) -> None:
             if folder:
                 folder.append_history(values)
             told.record(values)

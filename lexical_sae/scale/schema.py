@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 from lexical_sae.utils.errors import SavedFileError
 from lexical_sae.utils.part import PartConfig, first_complaint
+from lexical_sae.utils.precision import EncoderType
 
 VERSION = 1
 ABOUT = b"lexical_sae"
@@ -73,6 +74,8 @@ class About(PartConfig):
     """Which words are listed."""
     top: int | None = None
     """How many at most; None for all."""
+    dtype: EncoderType = "float32"
+    """What the encoder computed in; all behind it is in single precision."""
     kept: dict[str, str] = {}
     """Columns of the input that were kept: its name by the name here."""
 

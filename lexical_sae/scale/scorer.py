@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import torch
 from pydantic import Field
 
 from lexical_sae.inference.explaining import explain_batch
@@ -25,6 +26,7 @@ from lexical_sae.scale.schema import About, Explain, kept_name
 from lexical_sae.utils.errors import SavedFileError
 from lexical_sae.utils.files import publish_file
 from lexical_sae.utils.part import PartConfig
+from lexical_sae.utils.precision import EncoderType, keeping_casts, require_encoder_type
 
 REJECTED_FOLDER, WORK_FOLDER = "rejected", ".work"
 
@@ -45,6 +47,8 @@ class ScoreSettings(PartConfig):
     """Texts that the model reads at a time."""
     rows: int = Field(default=4096, gt=0)
     """Of a part."""
+    dtype: EncoderType = "float32"
+    """What the encoder computes in."""
 
 
 class PartDone(NamedTuple):
@@ -69,7 +73,10 @@ class Scorer:
                 f"the model in {folder} has SHA-256 {found[:12]}…, and {settings.model[:12]}… was to score; give every "
                 "process the same folder"
             )
-        self.model = from_pretrained(folder, mapped=True).to(device)
+        self._device = torch.device(device)
+        require_encoder_type(settings.dtype, self._device, "--dtype")
+        self.model = from_pretrained(folder, mapped=True).to(self._device)
+        self.model.backbone.encodes_in = settings.dtype
         self.settings, self.out = settings, Path(out)
         self._question = Question.of(
             self.model,
@@ -79,11 +86,14 @@ class Scorer:
             effects=settings.explain != "none",
             places=settings.explain != "none",
             all_tokens=settings.all_tokens,
+            words_only=True,
         )
         labels = labels_of(self.model, "score")
         names = {name: kept_name(name) for name in settings.columns.kept}
         top = settings.top if settings.explain == "top" else None
-        self._about = About(model=settings.model, labels=labels, explain=settings.explain, top=top, kept=names)
+        self._about = About(
+            model=settings.model, labels=labels, explain=settings.explain, top=top, dtype=settings.dtype, kept=names
+        )
         # Texts that were cut are counted in the table; a line per part would say it over and over.
         logging.getLogger("lexical_sae.inference.reading").setLevel(logging.ERROR)
 
@@ -91,7 +101,8 @@ class Scorer:
         """Score a part and write its rows; those that are rejected first, for the part's own file says that it is
         done."""
         started = time.monotonic()
-        scored = self._scored(part)
+        with keeping_casts(self._device):
+            scored = self._scored(part)
         if len(part.rejected):
             self._write(pa.Table.from_batches([part.rejected], REJECTED), self.out / REJECTED_FOLDER / part.key.name)
         self._write(pa.Table.from_batches([scored]), self.out / part.key.name)

@@ -17,7 +17,8 @@ from lexical_sae.inference.reading import is_one_text
 from lexical_sae.models.lexical_sae import CLASSIFY
 from lexical_sae.outputs import Classes, Labels
 from lexical_sae.sklearn.deciding import DecidingEstimator, Judged, task_rows
-from lexical_sae.sklearn.inputs import classes_of, indicator_of, is_indicator, weights_of
+from lexical_sae.sklearn.estimator import json_value
+from lexical_sae.sklearn.inputs import classes_of, indicator_of, is_indicator, labels_of, weights_of
 from lexical_sae.utils.errors import DataError, SettingsError
 
 
@@ -143,7 +144,7 @@ class LexicalClassifier(ClassifierMixin, DecidingEstimator):
             check_consistent_length(texts, gold)
             decided = [output.written(made) for made in output.decided(logits, names)]
             return Judged(task_rows(output.figures(logits, gold, names)), decided, output.labelled(gold, names))
-        gold = [label_text(label) for label in np.asarray(y)]
+        gold = [label_text(label) for label in labels_of(y)]
         check_consistent_length(texts, gold)
         decided = [label_text(label) for label in self.predict(texts)]
         wrong = sum(made != label for made, label in zip(decided, gold, strict=True))
@@ -156,7 +157,11 @@ class LexicalClassifier(ClassifierMixin, DecidingEstimator):
         return tags
 
     def _to_keep(self) -> dict[str, Any]:
-        return {"classes": self.classes_.tolist(), "dtype": self.classes_.dtype.str, **super()._to_keep()}
+        return {
+            "classes": [json_value(value) for value in self.classes_.tolist()],
+            "dtype": self.classes_.dtype.str,
+            **super()._to_keep(),
+        }
 
     def _take_back(self, kept: Mapping[str, Any]) -> None:
         names = kept.get("classes", sorted(self.model_.labels[CLASSIFY]))

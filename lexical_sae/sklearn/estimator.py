@@ -7,12 +7,12 @@
 
 import json
 import logging
-import operator
 import secrets
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from numbers import Integral, Real
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
@@ -71,9 +71,9 @@ class LexicalEstimator(BaseEstimator):
             model["context"] = None
         training: dict[str, Any] = {}
         if self.active_words is not None:
-            training["active_target"] = float(self.active_words)
+            training["active_target"] = float(_positive("active_words", self.active_words))
         if self.max_epochs is not None:
-            training["max_epochs"] = operator.index(self.max_epochs)
+            training["max_epochs"] = int(_positive("max_epochs", self.max_epochs, Integral, "a whole number from 1 up"))
         settings = build_config({"recipe": self.recipe, "model": model, "training": training})
         if without_context and settings.model.literal is None:
             raise SettingsError(
@@ -87,14 +87,18 @@ class LexicalEstimator(BaseEstimator):
     @contextmanager
     def _training(self, callbacks: Sequence[Any] = ()) -> Iterator[Watchers]:
         """Around a fit: its progress and its end, one at a time, the global random state as it was afterwards."""
-        if self.minutes is not None and not self.minutes > 0:
-            raise SettingsError(f"minutes is {self.minutes!r}; give a positive number, or None for no limit")
+        if self.minutes is not None:
+            _positive("minutes", self.minutes)
+        if not isinstance(callbacks, list | tuple):
+            raise SettingsError(f"callbacks is {type(callbacks).__name__}; give a list of objects, such as [Losses()]")
         with ExitStack() as stack:
             stack.enter_context(_one_fit_at_a_time)
             stack.enter_context(chance_as_found())
             given: dict[str, Any] = {"on_note": logger.info, "callbacks": callbacks}
             if self.verbose:
-                given["on_step"] = stack.enter_context(ProgressBars(Console(stderr=True)))
+                console = Console(stderr=True)
+                given["on_step"] = stack.enter_context(ProgressBars(console))
+                given["on_note"] = lambda note: console.print(note, markup=False, highlight=False)
             if self.minutes is not None:
                 end = time.monotonic() + 60 * self.minutes
                 given["is_out_of_time"] = lambda: time.monotonic() >= end
@@ -108,10 +112,9 @@ class LexicalEstimator(BaseEstimator):
             return int(self.random_state.randint(2**31 - 1))
         if isinstance(self.random_state, np.random.Generator):
             return int(self.random_state.integers(2**31 - 1))
-        seed = operator.index(self.random_state)
-        if not 0 <= seed < 2**32:
-            raise SettingsError(f"random_state is {seed}; give a number from 0 up to 2**32 - 1")
-        return seed
+        if not isinstance(self.random_state, Integral) or not 0 <= self.random_state < 2**32:
+            raise SettingsError(f"random_state is {self.random_state!r}; give a whole number from 0 up to 2**32 - 1")
+        return int(self.random_state)
 
     def _fitted_model(self) -> LexicalSAE:
         check_is_fitted(self, "model_")
@@ -151,11 +154,12 @@ class LexicalEstimator(BaseEstimator):
         params = self.get_params(deep=False)
         if not isinstance(params["random_state"], int | None):
             params["random_state"] = self.seed_
-        if isinstance(weights := params.get("class_weight"), dict):
-            params["class_weight"] = [[_plain(label), float(weight)] for label, weight in weights.items()]
-        content = {"estimator": type(self).__name__, "params": params, "seed": self.seed_, **self._to_keep()}
+        params["encoder"] = str(params["encoder"])
         try:
-            text = json.dumps(content, default=_plain, indent=2)
+            if isinstance(weights := params.get("class_weight"), dict):
+                params["class_weight"] = [[json_value(label), float(weight)] for label, weight in weights.items()]
+            content = {"estimator": type(self).__name__, "params": params, "seed": self.seed_, **self._to_keep()}
+            text = json.dumps(content, default=json_value, indent=2)
         except TypeError as error:
             raise SettingsError(
                 f"save writes JSON, which has no place for {error}; use labels that are strings or numbers, or pickle"
@@ -207,6 +211,13 @@ class LexicalEstimator(BaseEstimator):
             self.model_ = model_of(state["model_files"]).to(_device_here(self.device))
 
 
+def _positive(name: str, value: Any, kind: type = Real, wanted: str = "a positive number") -> Any:
+    """The value of a parameter, if it is a number above zero; anything else is refused by the parameter's name."""
+    if isinstance(value, bool) or not isinstance(value, kind) or not value > 0:
+        raise SettingsError(f"{name} is {value!r}; give {wanted}, or None")
+    return value
+
+
 def files_of(model: LexicalSAE) -> dict[str, bytes]:
     """The files of a saved model, by name; on disk only while they are made."""
     with TemporaryDirectory() as work:
@@ -231,7 +242,7 @@ def _device_here(name: str) -> Any:
         return resolve_device("cpu")
 
 
-def _plain(value: Any) -> Any:
+def json_value(value: Any) -> Any:
     """A numpy number as Python has it; anything else is refused."""
     if isinstance(value, np.generic):
         return value.item()

@@ -19,6 +19,10 @@ from lexical_sae.utils.errors import DataError
 
 ROWS_NAMED = 5
 """Rows that an error names."""
+AS_MATRIX = (
+    "give an indicator matrix, a column of 0 and 1 per label "
+    "(sklearn.preprocessing.MultiLabelBinarizer makes one of lists)"
+)
 
 
 def texts_of(X: Any, name: str = "X") -> list[str]:
@@ -34,7 +38,10 @@ def texts_of(X: Any, name: str = "X") -> list[str]:
         first = rows[odd[0]]
         found = "nothing" if is_missing(first) else f"{type(first).__name__} {first!r:.60}"
         named = ", ".join(map(str, odd[:ROWS_NAMED])) + (", …" if len(odd) > ROWS_NAMED else "")
-        raise DataError(f"{len(odd)} of {len(rows)} rows of {name} are no text (rows {named}; row {odd[0]} is {found})")
+        raise DataError(
+            f"{len(odd)} of {len(rows)} rows of {name} are no text (rows {named}, counted from 0; row {odd[0]} is "
+            f"{found}); leave them out first, such as with frame.dropna(subset=['text', 'label'])"
+        )
     return [repair_text(str(text)) for text in rows]
 
 
@@ -69,7 +76,7 @@ class Classes:
 
 def classes_of(y: Any) -> tuple[np.ndarray, Classes]:
     """The labels as one array, and their classes; two classes with the same name are refused."""
-    labels = _labels(y)
+    labels = labels_of(y)
     values = _distinct(labels)
     names = tuple(label_text(value) for value in values)
     for name, value in zip(names, values, strict=True):
@@ -92,6 +99,8 @@ def is_indicator(y: Any) -> bool:
         return True
     shape = getattr(column_values(y), "shape", None)
     if shape is None and isinstance(y, list | tuple) and y and isinstance(y[0], list | tuple | np.ndarray):
+        if len({len(row) if isinstance(row, list | tuple | np.ndarray) else 1 for row in y}) > 1:
+            raise DataError(f"the rows of y are of several lengths; {AS_MATRIX}")
         shape = np.shape(y)
     return shape is not None and len(shape) == 2 and shape[1] > 1
 
@@ -101,10 +110,7 @@ def indicator_of(y: Any) -> tuple[Int[ndarray, "N L"], np.ndarray]:
     names = getattr(y, "columns", None)
     found = y.toarray() if scipy.sparse.issparse(y) else np.asarray(column_values(y))
     if found.ndim != 2 or not np.isin(found, (0, 1)).all():
-        raise DataError(
-            "y is a matrix, but not of 0 and 1; give an indicator matrix, a column per label "
-            "(sklearn.preprocessing.MultiLabelBinarizer makes one of lists)"
-        )
+        raise DataError(f"y is a matrix, but not of 0 and 1; {AS_MATRIX}")
     values = np.arange(found.shape[1]) if names is None else np.array([str(name) for name in names], dtype=object)
     if len({label_text(value) for value in values}) < len(values):
         raise DataError(f"y has two columns of one name ({', '.join(map(str, values))}); rename one")
@@ -136,7 +142,8 @@ def _shown(label: Any) -> str:
     return repr(label.item() if isinstance(label, np.generic) else label)
 
 
-def _labels(y: Any) -> np.ndarray:
+def labels_of(y: Any) -> np.ndarray:
+    """One label per row, as one array; what is no label, or missing, is refused."""
     if y is None:
         raise DataError("this estimator requires y to be passed, but the target y is None")
     y = column_values(y)
@@ -149,12 +156,24 @@ def _labels(y: Any) -> np.ndarray:
     if len(shape) == 2 and shape[1] > 1:
         raise DataError(f"y has {shape[1]} columns; each text has one label here")
     labels = column_or_1d(y, warn=True)
-    if labels.dtype.kind == "f":
-        assert_all_finite(labels, input_name="y")
     if missing := [row for row, label in enumerate(labels) if is_missing(label)]:
         raise DataError(
-            f"y has no label in {len(missing)} rows (the first is row {missing[0]}): Input y contains NaN; "
-            "texts without a label are for unlabelled="
+            f"y has no label in {len(missing)} rows (the first is row {missing[0]}, counted from 0): Input y contains "
+            "NaN; leave them out first, such as with frame.dropna(subset=['text', 'label']), or give them as unlabelled="
+        )
+    if labels.dtype.kind == "f":
+        assert_all_finite(labels, input_name="y")
+    if several := [row for row, label in enumerate(labels) if isinstance(label, list | set | np.ndarray)]:
+        raise DataError(
+            f"y[{several[0]}] is a {type(labels[several[0]]).__name__}; where a text has labels, {AS_MATRIX}"
+        )
+    if labels.dtype.kind == "T":
+        # scikit-learn does not know numpy's strings of any length.
+        labels = labels.astype(str)
+    if labels.dtype.kind == "f" and (labels % 1).any():
+        raise DataError(
+            "Unknown label type: continuous. A LexicalRegressor predicts numbers; for classes that are written as "
+            "numbers, give strings"
         )
     if labels.dtype.kind != "O":
         check_classification_targets(labels)

@@ -25,6 +25,7 @@ from sklearn.base import clone
 from sklearn.model_selection import StratifiedGroupKFold
 from sklearn.utils import check_consistent_length
 
+from lexical_sae.data.tables.cell_values import label_text
 from lexical_sae.models.calibration import words_of
 from lexical_sae.sklearn.inputs import classes_of, texts_of
 from lexical_sae.utils.errors import SettingsError
@@ -72,7 +73,7 @@ class WordIssue:
     """Rows that have the word and disagree."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LabelIssues:
     """All rows, the most doubtful first, and the words whose texts disagree too often."""
 
@@ -81,6 +82,11 @@ class LabelIssues:
     rate: float
     """Share of all rows that disagree."""
     level: float
+
+    def __repr__(self) -> str:
+        """How much was found, and where to look: all rows would be a page each."""
+        named = ", ".join(f"{word.word} ({word.disagree} of {word.texts} texts)" for word in self.words) or "none"
+        return f"<LabelIssues: {len(self.doubtful)} of {len(self.rows)} rows disagree (.doubtful); .words: {named}>"
 
     @property
     def doubtful(self) -> tuple[RowIssue, ...]:
@@ -137,7 +143,7 @@ def find_label_issues(
     check_consistent_length(texts, y)
     labels, classes = classes_of(y)
     own = np.array([classes.names.index(name) for name in classes.of_rows])
-    found = _out_of_fold(clf, texts, labels, own, cv, random_state, on_step)
+    found = _out_of_fold(clf, texts, labels, own, classes.names, cv, random_state, on_step)
     disagrees = confident_disagreement(found, own)
     words = tuple(_words(texts, disagrees, level))
     named = defaultdict(list)
@@ -157,7 +163,14 @@ def find_label_issues(
 
 
 def _out_of_fold(
-    clf: Any, texts: Sequence[str], labels: np.ndarray, own: np.ndarray, cv: int, seed: int, on_step: OnStep
+    clf: Any,
+    texts: Sequence[str],
+    labels: np.ndarray,
+    own: np.ndarray,
+    names: Sequence[str],
+    cv: int,
+    seed: int,
+    on_step: OnStep,
 ) -> np.ndarray:
     """The probability of every class for each text, by a classifier that never saw the text."""
     keys = [" ".join(text.casefold().split()) for text in texts]
@@ -166,11 +179,13 @@ def _out_of_fold(
     if not 2 <= cv <= rarest:
         raise SettingsError(f"cv is {cv}; it must be from 2 to {rarest}, the different texts of the rarest class")
     folds = StratifiedGroupKFold(cv, shuffle=True, random_state=seed)
-    found = np.zeros((len(texts), own.max() + 1))
+    found = np.zeros((len(texts), len(names)))
     for fold, (train, test) in enumerate(folds.split(keys, own, groups)):
         made: Any = clone(clf)
         made.fit([texts[row] for row in train], labels[train])
-        found[test] = made.predict_proba([texts[row] for row in test])
+        # A class whose texts all lie in this fold was not learned: it is not suggested here.
+        columns = [names.index(label_text(value)) for value in made.classes_]
+        found[np.ix_(test, columns)] = made.predict_proba([texts[row] for row in test])
         on_step(Step("predicting each text by a model that never saw it", fold + 1, cv))
     return found
 

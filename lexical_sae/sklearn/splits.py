@@ -1,6 +1,7 @@
 """Which rows are held out to choose the best weights: as the command line does, but for the share."""
 
 import warnings
+from numbers import Real
 
 import numpy as np
 
@@ -29,7 +30,7 @@ def with_validation(rows: S, names: tuple[str, ...], nothing: S, fraction: float
 
 def held_out(fraction: float) -> ValidationRule:
     """A stratified share of the rows, at least 50 of a set that is large enough and at most 2,000."""
-    if not 0 < fraction < 1:
+    if not isinstance(fraction, Real) or not 0 < fraction < 1:
         raise SettingsError(f"validation_fraction is {fraction!r}; give a share between 0 and 1, such as 0.1")
 
     def rule(train: S, groups: tuple[str, ...], rng: np.random.Generator) -> HoldOut:

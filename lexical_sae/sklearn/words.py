@@ -16,6 +16,7 @@ from lexical_sae.models.lexical_sae import LexicalSAE
 from lexical_sae.sklearn.estimator import LexicalEstimator
 from lexical_sae.sklearn.inputs import texts_of
 from lexical_sae.training.word_table import document_frequencies
+from lexical_sae.utils.errors import DataError
 
 BATCH = 32
 
@@ -56,9 +57,12 @@ class WordCodeEstimator(TransformerMixin, LexicalEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _texts(self, X: Any, y: Any = None) -> list[str]:  # noqa: ARG002 - `y` is for estimators that read both
+    def _texts(self, X: Any, y: Any = None) -> list[str]:
         """The texts in X; with y, those to fit on."""
-        return texts_of(X)
+        texts = texts_of(X)
+        if y is not None and not texts:
+            raise DataError("X has no text: found array with 0 sample(s) while a minimum of 1 is required")
+        return texts
 
     def _take_words(self, texts: Sequence[str]) -> None:
         """Note the columns, and how many of the training texts have each literal word."""
@@ -91,7 +95,9 @@ class WordCodeEstimator(TransformerMixin, LexicalEstimator):
         import pandas as pd
 
         names = pd.Index(self.get_feature_names_out(), dtype=object)
-        return pd.DataFrame.sparse.from_spmatrix(code, index=getattr(X, "index", None), columns=names)
+        # Lists have an `index` too, which is none.
+        index = X.index if isinstance(X, pd.Series | pd.DataFrame) else None
+        return pd.DataFrame.sparse.from_spmatrix(code, index=index, columns=names)
 
     def _code(self, texts: Sequence[str]) -> scipy.sparse.csr_matrix:
         model = self._fitted_model()

@@ -78,6 +78,9 @@ class Callback:
     def on_end(self, record: Record) -> None:
         """After the last step: the figures of the epoch that was kept. A run that fails or is stopped has none."""
 
+    def close(self) -> None:
+        """At the very end, also of a run that fails or is stopped."""
+
 
 class TensorBoard(Callback):
     """Curves in `tensorboard/` of the run's folder: `tensorboard --logdir results`."""

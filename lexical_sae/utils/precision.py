@@ -3,7 +3,8 @@
 1. Everything from the decoder's logits on is inside `full_precision`, so contributions add up to the logits under
    autocast too.
 2. `refuse_half_precision` stops a model whose weights were cast by hand: its digits are gone, whoever computes.
-3. `encoder_precision` is autocast for training (`training.dtype`), refused where it cannot work.
+3. `encoder_precision` is autocast for training (`training.dtype`) and for scoring many texts (`score --dtype`),
+   refused where it cannot work.
 """
 
 import contextlib
@@ -55,12 +56,20 @@ def refuse_half_precision(weight: Tensor) -> None:
 
 
 def encoder_precision(dtype: EncoderType, device: torch.device) -> contextlib.AbstractContextManager[object]:
-    """What to encode in during training; `float32` leaves a caller's autocast as it is."""
+    """What to encode in; `float32` leaves a caller's autocast as it is."""
     return contextlib.nullcontext() if dtype == "float32" else torch.autocast(device.type, dtype=torch.bfloat16)
 
 
-def require_encoder_type(dtype: EncoderType, device: torch.device) -> None:
-    """Raise if this device cannot train in the type; on the CPU a child process tries it out first."""
+def keeping_casts(device: torch.device) -> contextlib.AbstractContextManager[object]:
+    """Autocast that is off: inside it, `encoder_precision` casts each weight once, and not for every batch.
+
+    torch drops what it has cast where the outermost autocast ends.
+    """
+    return torch.autocast(device.type, enabled=False) if device.type in AUTOCAST_DEVICES else contextlib.nullcontext()
+
+
+def require_encoder_type(dtype: EncoderType, device: torch.device, option: str = "training.dtype") -> None:
+    """Raise if this device cannot compute in the type; on the CPU a child process tries it out first."""
     if dtype == "float32":
         return
     problem = None
@@ -69,7 +78,7 @@ def require_encoder_type(dtype: EncoderType, device: torch.device) -> None:
     if device.type == "cpu":
         problem = cpu_problem_with_bfloat16()
     if problem:
-        raise SettingsError(f"training.dtype is 'bfloat16', but {problem}; set training.dtype: float32")
+        raise SettingsError(f"{option} is 'bfloat16', but {problem}; set {option} to float32")
 
 
 @functools.cache

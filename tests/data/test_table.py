@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lexical_sae.data.files import read_text_dataset
 from lexical_sae.data.tables.formats import read_table
 
 CELL = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\r"), max_size=12)
@@ -127,6 +128,17 @@ def test_jsonl_lines_may_lack_a_key_and_hold_line_separators(tmp_path):
     table = read_table(write(tmp_path, "a.jsonl", '{"text": "a\u2028b", "label": 1}\n{"text": "c"}\n'))
     assert table.column("text") == ["a\u2028b", "c"]
     assert table.column("label") == [1, None]
+
+
+def test_a_plain_text_file_is_a_text_per_line_without_labels(tmp_path):
+    path = write(tmp_path, "a.txt", 'one, "two"\r\n\nthree\n')
+    table = read_table(path)
+    assert table.columns == {"text": ['one, "two"', "three"]}
+    assert table.numbers == [1, 3]
+    with pytest.raises(ValueError, match="which column is the label"):
+        read_text_dataset(path)
+    with pytest.raises(ValueError, match="is empty; write one text per line"):
+        read_table(write(tmp_path, "b.txt", "\n"))
 
 
 def test_a_missing_column_lists_those_seen(tmp_path):

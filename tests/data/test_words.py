@@ -7,7 +7,7 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 
 from lexical_sae.data.batches import tokenize
 from lexical_sae.data.tables.cell_values import repair_text
-from lexical_sae.data.words import TextLayout, lay_out, word_spans
+from lexical_sae.data.words import _WORD, TextLayout, lay_out, word_spans
 from tests import tiny
 
 
@@ -253,3 +253,9 @@ def test_words_are_joined_where_asked():
 def test_a_span_outside_the_text_is_refused(span):
     with pytest.raises(ValueError, match="is not inside the text of 9 characters"):
         layout("wordpiece", "good film").joined([span])
+
+
+@given(st.one_of(st.text(st.characters(max_codepoint=127), max_size=20), st.text("ab1.,'_ \r\n\x1c-", max_size=20)))
+def test_words_of_ascii_are_those_of_the_pattern_for_all_characters(text):
+    slow = [(found.start(), found.start() + len(found.group().rstrip())) for found in _WORD.finditer(text)]
+    assert list(word_spans(text)) == slow

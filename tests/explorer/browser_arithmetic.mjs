@@ -22,6 +22,8 @@ const made = edits.map((edit) => {
       flip: flip && { words: flip.words.map((entry) => entry.name), label: flip.label },
     };
   });
-  return { texts, summary: summary(codes), groups: groupAccuracies(codes), changed: changedTexts(codes), table: tableOf(edit, codes.labels, (word) => codes.written(word)) };
+  const uses = codes.names.map((_, word) => codes.usesOf(word));
+  const weights = codes.names.map((_, word) => [...codes.weights(word)]);
+  return { texts, uses, weights, summary: summary(codes), groups: groupAccuracies(codes), changed: changedTexts(codes), table: tableOf(edit, codes.labels, (word) => codes.written(word)) };
 });
 process.stdout.write(JSON.stringify(made));

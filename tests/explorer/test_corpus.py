@@ -83,6 +83,19 @@ def test_edits_change_labels_and_move_words_in_and_out_of_their_shifts(shown):
     assert len(set(map(frozenset, factors))) > 1
 
 
+@pytest.mark.parametrize("which", [0, 3])
+def test_the_uses_of_a_word_are_its_entries(payload, shown, which):
+    expected = [[] for _ in payload["words"]["names"]]
+    for text, own in enumerate(shown[which]["texts"]):
+        for word in own["words"]:
+            expected[word["word"]].append((text, word["factor"], max(map(abs, word["parts"]))))
+    found = [
+        [(use["text"], use["factor"], pytest.approx(use["size"])) for use in uses] for uses in shown[which]["uses"]
+    ]
+    assert expected == found
+    assert len({use["factor"] for uses in shown[which]["uses"] for use in uses}) > 2
+
+
 def test_a_word_is_suppressed_with_its_forms_as_by_the_library(model, payload):
     names, forms = payload["words"]["names"], payload["words"]["forms"]
     assert sorted(names[i] for i in forms[str(names.index("church"))]) == ["church", "churches"]
@@ -149,6 +162,10 @@ def test_a_model_that_is_no_table_shows_contributions_and_decides_nothing_anew()
     payload = corpus_payload(model, Corpus(ALL, GOLD))
     first, second = in_browser(payload, NO_EDIT, {"suppressed": ["film"], "weights": {}})
     assert first["texts"] == second["texts"]
+    parts = [word for own in first["texts"] for word in own["words"]]
+    for place, mean in enumerate(first["weights"]):
+        own = [word["parts"] for word in parts if word["word"] == place]
+        assert mean == pytest.approx([sum(values) / len(own) for values in zip(*own, strict=True)])
     expected = explain(model, ALL, target="negative", effects=False, places=False)
     for own, why in zip(first["texts"], expected, strict=True):
         assert own["logits"][0] == pytest.approx(why.explained, abs=1e-4)
@@ -163,6 +180,8 @@ def test_a_model_without_context_or_texts_without_words_are_fine():
     (shown,) = in_browser(made, NO_EDIT)
     bias = torch.tensor(made["bias"])
     assert [own["logits"] for own in shown["texts"]] == [pytest.approx(bias.tolist())] * 2
+    (shown,) = in_browser(corpus_payload(model, Corpus(TEXTS, None)), NO_EDIT)
+    assert {word["defaults"] for own in shown["texts"] for word in own["words"]} == {None}
 
 
 @pytest.mark.parametrize("counts", [[], [0, 255], [256], [65536]])

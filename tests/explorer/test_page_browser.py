@@ -46,6 +46,7 @@ def written(model, tmp_path_factory):
         "ordinary": [model_data(model)],
         "pair": [model_data(model), model_data(SuppressedModel(model, ["film"]), name="other")],
         "opaque": [model_data(tiny.model())],
+        "fixed": [model_data(literal_model(context=None))],
         "nasty": [bad],
     }
     for name, models in pages.items():
@@ -225,6 +226,9 @@ def test_every_view_fits_a_phone_in_both_themes(browser, written, view):
         page.goto((written / "pair.html").as_uri() + f"#/{view}")
         page.wait_for_selector(f"lx-{view}")
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        assert page.evaluate(
+            "[...document.querySelectorAll('nav a')].every(e => e.getBoundingClientRect().right <= 390)"
+        )
         context.close()
 
 
@@ -245,6 +249,20 @@ def test_a_model_that_is_no_table_offers_no_edit_and_says_why(opened, written):
     assert page.locator("[data-key=suppress]").count() == 0
     assert page.complaints == []
     page.close()
+
+
+def test_of_a_model_without_context_nothing_is_said_about_context(opened, written):
+    for name, is_said in (("fixed", False), ("ordinary", True)):
+        page = opened((written / f"{name}.html").as_uri())
+        for place in ("#/overview", "#/read?text=0", "#/words?word=film", "#/health"):
+            visit(page, place)
+            said = (
+                page.locator(f"lx-{place.removeprefix('#/').partition('?')[0]}")
+                .inner_text()
+                .replace("context-free", "")
+            )
+            assert ("context" in said.replace("without context", "").lower()) == is_said, place
+        page.close()
 
 
 def test_the_browser_refuses_another_script(browser, written, tmp_path):

@@ -6,10 +6,10 @@ import torch
 
 from lexical_sae.inference import explain, find_reasons
 from lexical_sae.mechanistic.attribution import attribute_code, identity_error
-from lexical_sae.mechanistic.exact import leave_one_out
+from lexical_sae.mechanistic.exact import WordSets, leave_one_out, predict_removal, remove
 from lexical_sae.mechanistic.exact.path import along_path
 from lexical_sae.models.table_head import TableHead
-from tests.literal import TEXTS, batch_of, literal_model, opened
+from tests.literal import TEXTS, UNSEEN, batch_of, literal_model, opened
 
 
 def table(size=7, labels=3):
@@ -131,6 +131,15 @@ def test_a_table_with_more_rows_shares_the_bias_and_leaves_the_table_as_it_was()
     assert torch.equal(longer.word_vectors, torch.cat([head.word_vectors, torch.ones(2, 3)]))
     assert len(head.word_vectors) == 7
     assert longer.class_bias is head.class_bias
+
+
+def test_what_goes_with_words_is_what_direct_attribution_predicts_to_the_last_bit():
+    model = literal_model()
+    state = state_of(opened(model, *TEXTS, *UNSEEN), *TEXTS, *UNSEEN)
+    for sets in (WordSets.singly(state.code, state.code.ids >= 0), WordSets.together(state.code, state.code.ids >= 0)):
+        quick, slow = remove(model.head(), state, sets).effects, predict_removal(state, sets)
+        assert torch.equal(quick.per_class, slow.per_class)
+        assert torch.equal(quick.rows, slow.rows)
 
 
 def test_the_effect_of_taking_words_away_is_that_of_deciding_without_them():

@@ -32,6 +32,9 @@ def test_a_frame_has_a_row_for_each_active_word(whys):
             assert pd.isna(row.start) or why.text[row.start : row.end].lower() == row.word
         np.testing.assert_allclose(rows["if_removed"], -rows["contribution"], atol=1e-4)
     assert ShownExplanations().to_frame().empty
+    pd.testing.assert_frame_equal(whys[1].to_frame(), whys[1:2].to_frame())
+    assert isinstance(whys[:2], ShownExplanations)
+    assert len(whys[:2].plot()) == 2
 
 
 def test_a_sentence_names_the_decision_the_top_words_and_the_rest(whys):
@@ -81,6 +84,24 @@ def test_shap_gets_these_fields(whys, monkeypatch):
 def test_shap_itself_takes_them(whys):
     shap = pytest.importorskip("shap")
     assert "film" in shap.plots.text(whys.to_shap(), display=False)
+
+
+def test_a_record_for_captum_has_the_words_in_order_and_their_values(whys):
+    for why, record in zip(whys, whys.to_captum(["true"] * len(whys)), strict=True):
+        assert "".join(record.raw_input_ids).replace(" ", "") == why.text.replace(" ", "")
+        assert len(record.word_attributions) == len(record.raw_input_ids)
+        largest = max(abs(span.score) for span in why.spans) if why.spans else 0.0
+        np.testing.assert_allclose(record.word_attributions * largest, [s.score for s in why.spans] or [0.0], atol=1e-6)
+        assert record.attr_score + shap_fields([why]).base_values[0] == pytest.approx(why.explained)
+        assert (record.pred_class, record.true_class, record.attr_class) == (why.label, "true", why.target)
+    assert whys[0].to_captum().true_class == ""
+
+
+def test_captum_itself_shows_them(whys):
+    captum = pytest.importorskip("captum.attr")
+    assert captum.visualization.VisualizationDataRecord(*whys[0].to_captum()).raw_input_ids
+    pytest.importorskip("IPython")
+    assert "film" in captum.visualization.visualize_text(whys.to_captum()).data
 
 
 def test_a_plot_is_a_figure_where_matplotlib_is_installed_and_else_svg(whys, monkeypatch):

@@ -122,6 +122,7 @@ def test_a_frame_has_a_row_for_each_word():
     assert list(frame["word"]) == [f"word{i}" for i in range(10)]
     assert list(frame["contribution"])[:2] == [10.0, -9.0]
     assert {"activation", "start", "end", "is_expansion", "if_removed", "region_changed"} <= set(frame.columns)
+    assert {"kind", "label_if_removed", "default", "cause"} <= set(frame.columns)
     assert list(explanation(words=()).to_frame().columns) == list(frame.columns)
 
 
@@ -194,6 +195,14 @@ def test_pieces_alone_are_a_row_and_not_the_bias_alone():
     assert [row.name for row in named.rest] == ["bias (this input)"]
 
 
+def test_a_cell_without_shifts_has_no_columns_for_them():
+    shifted = literal_explanation()
+    words = tuple(replace(word, default=word.contribution, cause=None) for word in shifted.words)
+    cell = explanation_html(replace(shifted, words=words))
+    assert "bad" in cell
+    assert not any(told in cell for told in ("default", "context", "if removed"))
+
+
 def test_a_cell_of_literal_words_shows_shifts_and_causes():
     cell = explanation_html(literal_explanation())
     struck = re.findall(r"line-through;[^>]*>([^<]*)</span> <small[^>]*>([^<]*)<", cell)
@@ -228,3 +237,5 @@ def test_the_runner_up_is_shown_only_where_there_are_many_labels():
     assert many.runner_up == ("sports", 0.22)
     assert "then sports 22%" in many._repr_html_()
     assert "then" not in explanation(probabilities=five[:4]).confidence
+    sure = (("world", 0.99), ("sports", 0.004), ("business", 0.003), ("science", 0.002), ("health", 0.001))
+    assert explanation(probability=0.99, probabilities=sure).confidence == "99%"

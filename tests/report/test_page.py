@@ -267,6 +267,9 @@ def test_a_literal_text_shows_defaults_shifts_and_no_removals():
         assert part in told
     assert "If removed" not in told
     assert "What is not explained" not in told
+    still = tuple(replace(word, default=word.contribution, cause=None) for word in literal_explanation().words)
+    unshifted = Read(page_html(Page("x", examples=[Example(replace(literal_explanation(), words=still))]))).told
+    assert not any(part in unshifted for part in ("contribution default", "“Default”", "If removed"))
     other = Read(page_html(Page("x", examples=[Example(explanation())]))).told
     assert "If removed" in other
     assert "Default" not in other

@@ -9,9 +9,10 @@ import subprocess
 import pytest
 
 from lexical_sae.report import page as pages_module
+from lexical_sae.report.classifier import ClassWord, classifier_html
 from lexical_sae.report.explanation.html import explanation_html
 from lexical_sae.report.page import page_html, page_style
-from tests.report.explanations import NASTY, named_explanation
+from tests.report.explanations import NASTY, literal_explanation, named_explanation
 from tests.report.pages import full_page
 from tests.report.tagging_pages import full_tagging_page
 
@@ -37,7 +38,7 @@ onload = () => {{
             files: [...page.querySelectorAll("#settings pre")].map(element => element.textContent),
             errors: texts("#missing li"),
             width: page.documentElement.scrollWidth,
-            scrolling: [...page.querySelectorAll("figure, .scroll")]
+            scrolling: [...page.querySelectorAll("figure, .scroll, [style*=overflow-x]")]
                 .filter(e => !e.closest("details") && e.scrollWidth > e.clientWidth).length,
             pictures: [...page.images].map(image => image.naturalWidth),
             line: mark && frame.contentWindow.getComputedStyle(mark).borderBottomStyle,
@@ -65,7 +66,7 @@ def opened(page: str, folder) -> tuple[str, str]:
 @pytest.fixture(scope="module")
 def everything(tmp_path_factory):
     """What is seen of a report, of a tagger's and of a notebook cell, each ordinary, then full of nasty strings; then
-    of an ordinary report and cell in wider letters; and what the browser complained about."""
+    of an ordinary report and of cells in wider letters; and what the browser complained about."""
     names = ("ordinary", " ".join(NASTY))
     pages = [page_html(full_page(name)) for name in names]
     pages += [full_tagging_page(name) for name in names]
@@ -74,7 +75,9 @@ def everything(tmp_path_factory):
         wider = f"{page_style()}body {{ {WIDER}; }}"
         patch.setattr(pages_module, "page_style", lambda: wider)
         pages.append(page_html(full_page()))
-    pages.append(f'<div style="{WIDER}">{explanation_html(named_explanation("ordinary"))}</div>')
+    cells = [explanation_html(named_explanation("ordinary")), explanation_html(literal_explanation("ordinary"))]
+    cells.append(classifier_html("ordinary", [("positive", [ClassWord("ordinary", 1.5, 1234)])] * 3, 10_000))
+    pages += [f'<div style="{WIDER}">{cell}</div>' for cell in cells]
     frames = "".join(FRAME.format(page=html.escape(page)) for page in pages)
     document, complaints = opened(WRAPPER.format(frames=frames), tmp_path_factory.mktemp("browser"))
     (found,) = re.findall(r'data-seen="(.*?)"', document)
@@ -117,9 +120,8 @@ def test_pages_fit_a_phone_and_ordinary_ones_need_no_scrolling_sideways(looked_a
 
 
 def test_letters_a_sixth_wider_need_no_scrolling_sideways_either(everything):
-    report, cell = everything[0][6:]
-    assert (report["width"], report["scrolling"]) == (390, 0)
-    assert (cell["width"], cell["scrolling"]) == (390, 0)
+    wider = everything[0][6:]
+    assert [(page["width"], page["scrolling"]) for page in wider] == [(390, 0)] * 4
 
 
 def test_pictures_are_drawn_and_words_are_tinted_and_underlined(looked_at):

@@ -118,103 +118,6 @@ def test_equal_weights_change_nothing_and_texts_without_weight_are_not_there(qui
             clone(quick).fit(TEXTS, LABELS, sample_weight=bad)
 
 
-# Texts and labels
-
-
-@pytest.mark.parametrize(
-    "form",
-    [
-        list, tuple, np.array, lambda t: np.array(t, dtype=object), pd.Series, lambda t: pd.DataFrame({"review": t}),
-        lambda t: pd.Series(t, index=range(7, 7 + len(t)), dtype="string"), lambda t: np.array(t)[:, None],
-    ],
-    ids=["list", "tuple", "str array", "object array", "series", "frame", "string series", "column"],
-)  # fmt: skip
-def test_texts_come_in_any_form(quick, form):
-    made = clone(quick).fit(form(TEXTS), LABELS)
-    np.testing.assert_array_equal(made.predict(form(NEW)), quick.fit(TEXTS, LABELS).predict(NEW))
-
-
-def test_texts_come_from_polars(quick):
-    polars = pytest.importorskip("polars")
-    made = quick.fit(polars.Series(TEXTS), LABELS)
-    assert list(made.predict(polars.DataFrame({"text": NEW}))) == list(made.predict(NEW))
-
-
-@pytest.mark.parametrize(
-    ("X", "said"),
-    [
-        ("one text", r"not a list of texts; write \[text\]"),
-        (["a", None, "b", float("nan")], "2 of 4 rows of X are no text .rows 1, 3; row 1 is nothing"),
-        ([1, "a"], "row 0 is int 1"),
-        (pd.DataFrame({"a": ["x"], "b": ["y"]}), "X has 2 columns"),
-        ({"a": "b"}, "X is a dict"),
-        (np.zeros((2, 2, 2)), "3 dimensions"),
-        (5, "X is int"),
-    ],
-)
-def test_what_is_no_text_is_refused(fitted, X, said):
-    with pytest.raises(ValueError, match=said):
-        fitted.predict(X)
-
-
-@pytest.mark.parametrize(
-    "names",
-    [
-        (0, 1), (True, False), (2.0, 10.0), ("10", "9"), (np.int8(3), np.int8(-1)), (1, "one"),
-        (pd.Timestamp("2020"), pd.Timestamp("2021")), (("a", 1), ("b", 2)),
-    ],
-    ids=str,
-)  # fmt: skip
-def test_labels_may_be_of_any_type(quick, names):
-    labels = np.empty(len(LABELS), dtype=object)
-    labels[:] = [names[label == "good"] for label in LABELS]
-    made = quick.fit(TEXTS, labels if isinstance(names[0], tuple) else list(labels))
-    assert len(made.classes_) == 2
-    assert all(name in made.classes_.tolist() or name in list(made.classes_) for name in names)
-    assert made.predict(["a good film"])[0] == names[1]
-    assert made.predict(["a boring film"])[0] == names[0]
-    at = [list(made.classes_).index(name) for name in names]
-    assert made.predict_proba(["a good film"])[0][at[1]] > 0.5
-    why = made.explain(["a good film"], target=names[0])[0]
-    assert why.explained < 0
-
-
-def test_three_classes_are_in_the_order_of_classes(quick):
-    labels = [{"good": 10, "bad": 9}[label] for label in LABELS] + [100] * 8
-    made = quick.fit([*TEXTS, *["the river bank"] * 8], labels)
-    assert made.classes_.tolist() == [9, 10, 100]
-    assert made.predict(["the bank", "good", "awful"]).tolist() == [100, 10, 9]
-    decision = made.decision_function(NEW)
-    np.testing.assert_allclose(decision.sum(1), 0, atol=1e-9)
-    np.testing.assert_array_equal(decision.argmax(1), made.predict_proba(NEW).argmax(1))
-
-
-@pytest.mark.parametrize(
-    ("y", "said"),
-    [
-        ([1, "1"] * 32, "the classes 1 and '1' are both written '1'"),
-        (["a"] * 64, "only one class, 'a'"),
-        (None, "target y is None"),
-        (["a", None] * 32, "no label in 32 rows"),
-        ([0.5, float("nan")] * 32, "NaN"),
-        (np.linspace(0, 1, 64), "continuous"),
-        (np.ones((64, 2)), "the same labels"),
-        (["a", "b"], "inconsistent numbers of samples"),
-        (["a", " "] * 32, "with no character"),
-    ],
-)
-def test_labels_that_cannot_be_learned_are_refused(quick, y, said):
-    with pytest.raises(ValueError, match=said):
-        quick.fit(TEXTS, y)
-    assert not hasattr(quick, "model_")
-
-
-def test_few_or_equal_texts_are_validated_on_themselves_with_a_warning(quick):
-    with pytest.warns(UserWarning, match="too few, or too much alike"):
-        made = quick.fit(["a good film", "a bad film"], [1, 0])
-    assert made.predict(["good", "bad"]).tolist() == [1, 0]
-
-
 # Parameters
 
 
@@ -225,7 +128,11 @@ def test_few_or_equal_texts_are_validated_on_themselves_with_a_warning(quick):
         ({"recipe": "neighbours"}, "context=False fits a table"),
         ({"validation_fraction": 1.5}, "validation_fraction is 1.5"),
         ({"minutes": 0}, "minutes is 0"),
-        ({"max_epochs": 0}, "max_epochs"),
+        ({"minutes": "5"}, "minutes is '5'; give a positive number"),
+        ({"max_epochs": 0}, "max_epochs is 0"),
+        ({"max_epochs": 1.5}, "max_epochs is 1.5; give a whole number"),
+        ({"active_words": -1}, "active_words is -1; give a positive number"),
+        ({"random_state": "3"}, "random_state is '3'; give a whole number"),
         ({"device": "tpu"}, "device 'tpu' is unknown"),
         ({"encoder": "bundled:maxilm"}, "maxilm"),
     ],
@@ -252,6 +159,9 @@ def test_progress_is_shown_where_it_is_asked_for(quick, capsys):
     assert capsys.readouterr() == ("", "")
     quick.set_params(verbose=True).fit(TEXTS, LABELS)
     assert "fitting the table of words" in capsys.readouterr().err
+    with quick._training() as watchers:
+        watchers.on_note("context is left out")
+    assert capsys.readouterr().err == "context is left out\n"
 
 
 # Words
@@ -277,6 +187,7 @@ def test_words_come_as_a_frame_where_that_is_asked_for(encoder):
     frame = made.transform(pd.Series(NEW, index=list("abcd")))
     assert list(frame.columns) == list(made.get_feature_names_out())
     assert list(frame.index) == list("abcd")
+    assert list(made.transform(NEW).index) == [0, 1, 2, 3]
     np.testing.assert_array_equal(frame.to_numpy(), made.set_output(transform="default").transform(NEW).toarray())
 
 
@@ -320,6 +231,8 @@ def test_a_report_shows_decisions_and_accuracy(fitted, tmp_path):
     page = fitted.report(NEW[:2], ["bad", "bad"], tmp_path / "page.html").read_text()
     assert "50.0%" in page
     assert "1 of 2 texts are wrong" in page
+    with pytest.raises(ValueError, match="no label in 1 rows"):
+        fitted.report(NEW[:2], ["bad", None], tmp_path / "page.html")
     assert "boring" in page
 
 

@@ -1,6 +1,7 @@
 import copy
 import json
 import pickle
+from pathlib import Path
 
 import joblib
 import numpy as np
@@ -94,7 +95,13 @@ def test_what_json_cannot_hold_and_what_is_another_class_is_refused(quick, tmp_p
         made.save(tmp_path / "dates")
     assert not (tmp_path / "dates").exists()
     assert pickle.loads(pickle.dumps(made)).predict(NEW)[0] == dates[1]
+    pairs = np.empty(len(TEXTS), dtype=object)
+    pairs[:] = [(label, 1) for label in LABELS]
+    with pytest.raises(ValueError, match="no place for tuple"):
+        made.fit(TEXTS, pairs).save(tmp_path / "pairs")
+    made.set_params(encoder=Path(made.encoder))
     made.fit(TEXTS, LABELS).save(tmp_path / "saved")
+    assert LexicalClassifier.load(tmp_path / "saved").encoder == str(made.encoder)
     assert json.loads((tmp_path / "saved" / ESTIMATOR_FILE).read_text())["estimator"] == "LexicalClassifier"
     with pytest.raises(ValueError, match="holds a LexicalClassifier, not a LexicalVectorizer"):
         LexicalVectorizer.load(tmp_path / "saved")

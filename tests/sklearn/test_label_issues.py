@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator
 
 from lexical_sae.data import read_text_dataset
 from lexical_sae.sklearn import LexicalClassifier, find_label_issues
@@ -40,6 +41,8 @@ def test_a_word_whose_texts_are_mislabelled_is_named_with_its_texts(clf, seed):
     found = find_label_issues(clf, texts, flipped(labels, planted), cv=3)
     assert [word.word for word in found.words] == [PLANTED]
     (word,) = found.words
+    assert len(str(found)) < 200
+    assert f"{PLANTED} ({word.disagree} of {word.texts} texts)" in str(found)
     assert word.texts == len(with_word)
     assert len(planted & set(word.rows)) >= 0.8 * len(planted)
     assert word.q_value <= 0.05 < word.expected < word.disagree
@@ -71,6 +74,22 @@ def test_equal_texts_are_in_one_fold(clf, monkeypatch):
     for some in seen:
         assert {text.lower() for text in some} == {text for text in some if text.islower()}
         assert len(some) < 80
+
+
+def test_a_class_that_a_fold_did_not_learn_has_no_probability_there():
+    class Constant(BaseEstimator):
+        def fit(self, X, y):
+            self.classes_ = np.unique([label for label in y if label != 2] if "rare 0" in X else y)
+            return self
+
+        def predict_proba(self, X):
+            return np.tile(self.classes_ / self.classes_.sum(), (len(X), 1))
+
+    texts = [f"{word} {i}" for word in ("some", "rare") for i in range(6)]
+    found = find_label_issues(Constant(), texts, [1] * 4 + [3] * 4 + [2] * 4, cv=2)
+    rows = {row.row: row for row in found.rows}
+    assert {round(rows[row].probability_of_label, 6) for row in range(8, 12)} == {0.0, 0.333333}
+    assert {row.suggested for row in found.rows} == {3}
 
 
 def test_confident_disagreement_is_that_of_its_example():

@@ -88,6 +88,6 @@ def test_settings_carry_the_type_and_refuse_another():
 def test_an_automatic_batch_size_serves_taggers_too():
     run = trainer(tags=True, batch_size=None, max_epochs=10)
     run.run()
-    assert run.micro.size == 32
+    assert run.steps.micro.size == 32
     assert run.step == run.max_epochs
     assert parse_config("training: {batch_size: null, gradient_accumulation_steps: 2}").training.effective_batch == 64

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+from io import TextIOBase
 from itertools import chain, repeat, zip_longest
 from pathlib import Path
 from typing import Any
 
 from lexical_sae.data.tables.csv_rows import csv_table, tsv_table, with_columns
-from lexical_sae.data.tables.decoding import UNPACKERS, ZIP, DataFile, data_file
+from lexical_sae.data.tables.decoding import UNPACKERS, ZIP, DataFile, data_file, lines_of
 from lexical_sae.data.tables.frames import frame_table
 from lexical_sae.data.tables.json_rows import json_table, jsonl_table
 from lexical_sae.data.tables.table import Table, list_places, quoted, refuse_repeated
@@ -30,6 +31,18 @@ def _jsonl(file: DataFile, _: Columns) -> Table:
 
 def _json(file: DataFile, _: Columns) -> Table:
     return file.parsed(json_table, newline="\n")
+
+
+def _lines(file: DataFile, _: Columns) -> Table:
+    return file.parsed(_text_lines, newline="\n")
+
+
+def _text_lines(source: str, stream: TextIOBase) -> Table:
+    """A text per line; blank lines are skipped."""
+    lines = [(number, line) for number, line in enumerate(lines_of(stream), start=1) if line.strip()]
+    if not lines:
+        raise DataError(f"{source} is empty; write one text per line")
+    return Table(source, {"text": [line for _, line in lines]}, [number for number, _ in lines])
 
 
 def _parquet(file: DataFile, _: Columns) -> Table:
@@ -114,16 +127,20 @@ PACKED = ("", *UNPACKERS, ZIP)
 """Endings that may follow."""
 ENDINGS = tuple(ending + packer for ending in FORMATS for packer in PACKED) + (ZIP,)
 """All endings of data files."""
+LINES = ".txt"
+"""A text per line and no labels: read where it is named, and never looked for in a folder or an archive."""
 
 
 def read_table(path: Path, columns: Sequence[str] | None = None) -> Table:
     """The rows of a data file, with the line each came from.
 
     Args:
-        path: The file: one of `FORMATS`, also packed by gzip, bz2, xz or zip.
+        path: The file: one of `FORMATS`, also packed by gzip, bz2, xz or zip; or a text per line (`.txt`).
         columns: Names of the columns of a file that has no header line.
     """
     file = data_file(path, is_data_file)
+    if file.ending == LINES:
+        return _lines(file, columns)
     if file.ending not in FORMATS:
         raise DataError(
             f"{path}: no known format has the ending {file.ending!r}; use one of {', '.join(FORMATS)} "

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import narwhals as nw
+from narwhals.exceptions import DuplicateError
 
 from lexical_sae.data.tables.table import Table, refuse_repeated
-from lexical_sae.utils.errors import MissingPackageError, UnavailableError
+from lexical_sae.utils.errors import DataError, MissingPackageError, UnavailableError
 
 
 def frame_table(source: str, rows: Any) -> Table | None:
@@ -19,6 +20,15 @@ def frame_table(source: str, rows: Any) -> Table | None:
 
 def column_values(X: Any) -> Any:
     """A Series, an Arrow array or a frame as a numpy array, one-dimensional if it has one column; else `X` itself."""
+    try:
+        return _column_values(X)
+    except DuplicateError as error:
+        raise DataError(
+            "two columns have one name, and frame['name'] gives both; rename one, or pass one, such as frame.iloc[:, 0]"
+        ) from error
+
+
+def _column_values(X: Any) -> Any:
     held = nw.from_native(X, pass_through=True, allow_series=True)
     if isinstance(held, nw.LazyFrame):
         held = _collected(held)

@@ -18,7 +18,7 @@ const FEW = 10;
  */
 export function effect(app, codes) {
   if (!countOf(app.edit)) return null;
-  const [before, now] = [summary(codes, codes.original), summary(codes)];
+  const [before, now] = [summaryBefore(codes), summary(codes)];
   const changed = changedTexts(codes);
   const points = before.accuracy === null || now.accuracy === null ? null : 100 * (now.accuracy - before.accuracy);
   return h("section", { class: "effect", "aria-labelledby": "effect", "data-effect": "" },
@@ -31,6 +31,19 @@ export function effect(app, codes) {
     groupTable(codes),
     h("details", { class: "fold" }, h("summary", null, `Labels that change (${changed.length})`), changedList(codes, changed)),
     keeping(app, codes));
+}
+
+/** @type {WeakMap<Codes, import("./figures.js").Summary>} */
+const beforeEdits = new WeakMap();
+
+/**
+ * The figures of the model as trained, which no edit changes.
+ * @param {Codes} codes
+ */
+function summaryBefore(codes) {
+  const known = beforeEdits.get(codes) ?? summary(codes, codes.original);
+  beforeEdits.set(codes, known);
+  return known;
 }
 
 /**

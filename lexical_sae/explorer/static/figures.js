@@ -152,3 +152,29 @@ function passing(entries, margin, top, c) {
 function leader(removed, logits) {
   return argmax(Array.from(logits, (value, c) => value - removed.reduce((sum, entry) => sum + Number(entry.parts[c]), 0)));
 }
+
+/**
+ * Rows minus their mean over classes, in double precision.
+ * @param {ArrayLike<number>} rows
+ * @param {number} C
+ */
+export function centred(rows, C) {
+  const made = new Float64Array(rows.length);
+  for (let at = 0; at < rows.length; at += C) {
+    let mean = 0;
+    for (let c = 0; c < C; c++) mean += Number(rows[at + c]);
+    mean /= C;
+    for (let c = 0; c < C; c++) made[at + c] = Number(rows[at + c]) - mean;
+  }
+  return made;
+}
+
+/**
+ * The greatest size among some numbers.
+ * @param {ArrayLike<number>} values
+ */
+export function greatest(values) {
+  let most = 0;
+  for (let i = 0; i < values.length; i++) most = Math.max(most, Math.abs(Number(values[i])));
+  return most;
+}

@@ -17,7 +17,7 @@ export class Health extends View {
       codes && codes.truth && h("section", { "aria-labelledby": "calibration" }, h("h2", { id: "calibration" }, "Is it as sure as it should be?"), calibration(codes)),
       codes && codes.groups.length > 0 && h("section", { "aria-labelledby": "groups" }, h("h2", { id: "groups" }, "Is it as good for every group?"), h("p", { class: "quiet" }, "Texts that mention a group; → after the edit."), groupTable(codes)),
       codes && h("section", { "aria-labelledby": "unexplained" }, h("h2", { id: "unexplained" }, "What is exact, and what is not explained"), unexplained(codes)),
-      model.measures.length > 0 && h("section", { "aria-labelledby": "measures" }, h("h2", { id: "measures" }, "Measured by the run"), model.measures.map(({ heading, rows }, i) => h("details", { class: "fold", open: i === 0 }, h("summary", null, heading), figuresTable(heading, rows)))),
+      model.measures.length > 0 && h("section", { "aria-labelledby": "measures" }, h("h2", { id: "measures" }, "Measured by the run"), model.measures.map(({ heading, rows }, i) => h("details", { class: "fold", open: i === 0 }, h("summary", null, heading), figuresTable(heading, rows, "hidden")))),
       !model.measures.length && h("p", { class: "quiet" }, "The run's own measures (names, leakage, faithfulness) are in its report."));
   }
 }
@@ -72,7 +72,7 @@ function unexplained(codes) {
   }
   const rows = [
     ["words with weight per text", (words / Math.max(1, codes.count)).toFixed(1), ""],
-    ...(codes.isTable ? [
+    ...(codes.hasContext ? [
       ["context shifts per text", (shifted / Math.max(1, codes.count)).toFixed(2), "why the encoder shifts a word is not explained; that and how much it does is"],
       ["share of |contribution| by context", percent(all ? context / all : 0), "the rest is the table's, the same in any text"],
     ] : []),

@@ -4,6 +4,7 @@
  */
 
 import { NO_EDIT } from "./edits.js";
+import { greatest } from "./figures.js";
 import { unpacked } from "./packing.js";
 
 /** @typedef {import("./table.js").Entry} Entry */
@@ -40,6 +41,7 @@ export class OpaqueCodes {
     /** @type {Map<number, number[]>} */
     this.byWord = new Map();
     this.original = this.#decideAll();
+    this.means = this.#meanContributions();
     this.decisions = this.original;
   }
 
@@ -102,13 +104,33 @@ export class OpaqueCodes {
    */
   weights(word) {
     const C = this.labels.length;
-    const mean = new Float64Array(C);
-    const texts = this.textsWith(word);
-    for (const text of texts) {
-      const own = this.entries(text).find((entry) => entry.word === word);
-      if (own) for (let c = 0; c < C; c++) mean[c] = Number(mean[c]) + Number(own.parts[c]) / texts.length;
+    return this.means.subarray(word * C, word * C + C);
+  }
+
+  /** Of all words in one go: a list of words asks for each. */
+  #meanContributions() {
+    const C = this.labels.length;
+    const means = new Float64Array(this.names.length * C);
+    for (let e = 0; e < this.word.length; e++) {
+      const word = Number(this.word[e]);
+      const texts = Number(this.byWord.get(word)?.length);
+      for (let c = 0; c < C; c++) means[word * C + c] = Number(means[word * C + c]) + Number(this.contribution[e * C + c]) / texts;
     }
-    return mean;
+    return means;
+  }
+
+  /** Nothing shifts a default: there is none. */
+  get hasContext() {
+    return false;
+  }
+
+  /**
+   * Where a word is used.
+   * @param {number} word
+   * @returns {import("./table.js").Use[]}
+   */
+  usesOf(word) {
+    return Array.from(this.textsWith(word), (text) => ({ text, factor: 1, size: greatest(this.entryOf(text, word)?.parts ?? []) }));
   }
 
   /**

@@ -33,7 +33,7 @@ export class Overview extends View {
         h("div", { class: "classes" }, strongest(codes).map(({ label, words }) => h("div", null, h("h3", { dir: "auto" }, label), wordBars(this.app, words))))),
       h("section", { "aria-labelledby": "some-texts" },
         h("h2", { id: "some-texts" }, "What it does with a text"),
-        h("p", { class: "quiet" }, "Blue words support the decision, orange words oppose it. ", codes.isTable ? "↑ ↓ ↺: context makes the word stronger, weaker, or reverses it." : ""),
+        h("p", { class: "quiet" }, "Blue words support the decision, orange words oppose it. ", codes.hasContext ? "↑ ↓ ↺: context makes the word stronger, weaker, or reverses it." : ""),
         h("div", { class: "examples" }, examples(codes).map((i) => this.#example(codes, i)))),
       codes.truth && h("section", { "aria-labelledby": "right-and-wrong" },
         h("h2", { id: "right-and-wrong" }, "Right and wrong"),

@@ -121,11 +121,12 @@ export function wordBars(app, words, heaviest) {
 /**
  * @param {string} heading
  * @param {string[][]} rows Name, value and remark.
+ * @param {string} [caption] Class of the caption: `hidden` where the heading is written above already.
  */
-export function figuresTable(heading, rows) {
+export function figuresTable(heading, rows, caption = "") {
   return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": heading },
-    h("table", { class: "figures" },
-      h("caption", null, heading),
+    h("table", { class: "figures remarks" },
+      h("caption", { class: caption }, heading),
       h("tbody", null, rows.map(([name, value, remark]) => h("tr", null,
         h("th", { scope: "row" }, name), h("td", { class: "number" }, h("strong", null, value)), h("td", { class: "quiet" }, remark))))));
 }

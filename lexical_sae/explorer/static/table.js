@@ -8,6 +8,8 @@
  */
 
 import { rounded } from "./edits.js";
+import { centred, greatest } from "./figures.js";
+import { Entries } from "./entries.js";
 import { unpacked } from "./packing.js";
 
 /** @typedef {import("./edits.js").Edit} Edit */
@@ -19,9 +21,16 @@ import { unpacked } from "./packing.js";
  * @property {ReadonlyArray<readonly [number, number]>} places Start and length of each occurrence, in code points.
  * @property {Float64Array} parts Contribution to each class; zero where it is suppressed.
  * @property {Float64Array} unsuppressed The same, were it not.
- * @property {Float64Array | null} defaults Without context; null for models whose words have no default.
+ * @property {Float64Array | null} defaults Without context; null for models without context or defaults.
  * @property {number} factor What context multiplies the default by, 1 where it does nothing.
  * @property {boolean} isSuppressed
+ */
+
+/**
+ * @typedef {object} Use A text with a word.
+ * @property {number} text
+ * @property {number} factor What context multiplies the default by there.
+ * @property {number} size Its greatest |contribution| to a class, were it not suppressed.
  */
 
 /**
@@ -34,17 +43,6 @@ const USUAL_TOKENS = 16;
 
 /** A table with the words of some texts. */
 export class TableCodes {
-  /** Where the entries of each text begin. */
-  offsets = new Uint32Array(0);
-  /** The word of each entry. */
-  entryWord = new Uint32Array(0);
-  /** Occurrences by entry, and where those of each begin. */
-  occurrences = new Uint32Array(0);
-  occurrenceOffsets = new Uint32Array(0);
-  /** The texts of each word, and where they begin. */
-  textsByWord = new Uint32Array(0);
-  textStarts = new Uint32Array(0);
-
   /** @param {any} data What `corpus_payload` makes of a model with literal words. */
   constructor(data) {
     this.isTable = true;
@@ -75,9 +73,11 @@ export class TableCodes {
     this.change = unpacked(data.texts.change);
     this.ownRows = centred(unpacked(data.words.rows), this.labels.length);
     this.ownSizes = unpacked(data.words.sizes);
-    this.#group(unpacked(data.texts.count), unpacked(data.texts.word));
+    this.index = new Entries(unpacked(data.texts.count), unpacked(data.texts.word), this.names.length);
     this.rows = this.ownRows;
     this.sizes = this.ownSizes;
+    this.ownActivations = this.#activations();
+    this.activations = this.ownActivations;
     this.closed = this.#closedBy([]);
     this.original = this.#decideAll();
     /** @type {Decisions} */
@@ -88,63 +88,9 @@ export class TableCodes {
     return this.texts.length;
   }
 
-  /**
-   * Entries of each text: the occurrences of a word as one, words in the order of their first.
-   * @param {ArrayLike<number>} counts
-   * @param {ArrayLike<number>} words
-   */
-  #group(counts, words) {
-    const total = words.length;
-    const entryWord = new Uint32Array(total);
-    const occurrences = new Uint32Array(total);
-    const occurrenceOffsets = new Uint32Array(total + 1);
-    this.offsets = new Uint32Array(counts.length + 1);
-    let entries = 0;
-    let filled = 0;
-    let first = 0;
-    for (let text = 0; text < counts.length; text++) {
-      const end = first + Number(counts[text]);
-      /** @type {Map<number, number[]>} */
-      const groups = new Map();
-      for (let o = first; o < end; o++) {
-        const word = Number(words[o]);
-        const group = groups.get(word);
-        if (group) group.push(o);
-        else groups.set(word, [o]);
-      }
-      for (const [word, group] of groups) {
-        entryWord[entries] = word;
-        occurrenceOffsets[entries] = filled;
-        for (const o of group) occurrences[filled++] = o;
-        entries += 1;
-      }
-      this.offsets[text + 1] = entries;
-      first = end;
-    }
-    occurrenceOffsets[entries] = filled;
-    this.entryWord = entryWord.subarray(0, entries);
-    this.occurrences = occurrences;
-    this.occurrenceOffsets = occurrenceOffsets.subarray(0, entries + 1);
-    this.#index();
-  }
-
-  /** The texts of each word. */
-  #index() {
-    const starts = new Uint32Array(this.names.length + 1);
-    for (const word of this.entryWord) starts[word + 1] = Number(starts[word + 1]) + 1;
-    for (let word = 0; word < this.names.length; word++) starts[word + 1] = Number(starts[word + 1]) + Number(starts[word]);
-    const next = starts.slice();
-    const texts = new Uint32Array(this.entryWord.length);
-    const offsets = this.offsets;
-    for (let text = 0; text < this.count; text++) {
-      for (let e = Number(offsets[text]); e < Number(offsets[text + 1]); e++) {
-        const word = Number(this.entryWord[e]);
-        texts[Number(next[word])] = text;
-        next[word] = Number(next[word]) + 1;
-      }
-    }
-    this.textStarts = starts;
-    this.textsByWord = texts;
+  /** Whether context may shift words here. */
+  get hasContext() {
+    return this.context !== null;
   }
 
   /**
@@ -152,7 +98,21 @@ export class TableCodes {
    * @param {number} word
    */
   textsWith(word) {
-    return this.textsByWord.subarray(Number(this.textStarts[word]), Number(this.textStarts[word + 1]));
+    return this.index.textsOf(word);
+  }
+
+  /**
+   * Where a word is used, and what context makes of it there.
+   * @param {number} word
+   * @returns {Use[]}
+   */
+  usesOf(word) {
+    const weight = greatest(this.weights(word));
+    const entries = this.index.entriesOf(word);
+    return Array.from(this.textsWith(word), (text, i) => {
+      const factor = this.#factor(Number(entries[i]), word);
+      return { text, factor, size: this.#usual(text) * Math.abs(factor) * weight };
+    });
   }
 
   /**
@@ -205,31 +165,43 @@ export class TableCodes {
    * @param {Edit} edit
    */
   apply(edit) {
-    const C = this.labels.length;
     const before = this.#closedBy([]);
     this.closed = this.#closedBy(edit.suppressed);
     this.rows = this.ownRows;
     this.sizes = this.ownSizes;
+    this.activations = this.ownActivations;
     const touched = new Set();
     for (let word = 0; word < before.length; word++) if (before[word] !== this.closed[word]) touched.add(word);
     const given = Object.entries(edit.weights).filter(([name]) => this.placeOf.has(name));
-    if (given.length) {
-      this.rows = this.ownRows.slice();
-      const sizes = Float32Array.from(this.ownSizes);
-      this.sizes = sizes;
-      for (const [name, weights] of given) {
-        const word = Number(this.placeOf.get(name));
-        const row = this.#edited(name, word, weights);
-        this.rows.set(row, word * C);
-        sizes[word] = Math.max(...row.map((value) => Math.abs(Math.fround(value))));
-        touched.add(word);
-      }
-    }
-    const texts = new Set();
-    for (const word of touched) for (const text of this.textsWith(word)) texts.add(text);
+    if (given.length) this.#weigh(given).forEach((word) => touched.add(word));
+    const isTouched = new Uint8Array(this.count);
+    for (const word of touched) for (const text of this.textsWith(word)) isTouched[text] = 1;
     this.decisions = { logits: this.original.logits.slice(), predicted: this.original.predicted.slice() };
-    for (const text of texts) this.#decide(text, this.decisions);
+    for (let text = 0; text < this.count; text++) if (isTouched[text]) this.#decide(text, this.decisions);
     return this.decisions;
+  }
+
+  /**
+   * Put new weights into rows, sizes and activations; the words that have them.
+   * @param {[string, Readonly<Record<string, number>>][]} given
+   */
+  #weigh(given) {
+    const C = this.labels.length;
+    this.rows = this.ownRows.slice();
+    const sizes = Float32Array.from(this.ownSizes);
+    this.sizes = sizes;
+    this.activations = this.ownActivations.slice();
+    return given.map(([name, weights]) => {
+      const word = Number(this.placeOf.get(name));
+      const row = this.#edited(name, word, weights);
+      this.rows.set(row, word * C);
+      sizes[word] = greatest(row);
+      const [texts, entries] = [this.index.textsOf(word), this.index.entriesOf(word)];
+      for (let i = 0; i < texts.length; i++) {
+        this.activations[Number(entries[i])] = this.#usual(Number(texts[i])) * this.#factor(Number(entries[i]), word);
+      }
+      return word;
+    });
   }
 
   /**
@@ -256,26 +228,39 @@ export class TableCodes {
     return made;
   }
 
+  /** Of every entry, by the table as it was trained. */
+  #activations() {
+    const made = new Float64Array(this.index.words.length);
+    const { offsets, words } = this.index;
+    for (let text = 0; text < this.count; text++) {
+      const usual = this.#usual(text);
+      for (let e = Number(offsets[text]); e < Number(offsets[text + 1]); e++) made[e] = usual * this.#factor(e, Number(words[e]));
+    }
+    return made;
+  }
+
   /**
+   * The innermost loop of every edit: nothing is allocated here, and nothing is computed that an edit leaves as it is.
    * @param {number} text
    * @param {Decisions} into
    */
   #decide(text, into) {
-    const C = this.labels.length;
+    const { bias, closed, activations, rows } = this;
+    const { offsets, words } = this.index;
+    const { logits } = into;
+    const C = bias.length;
     const at = text * C;
-    for (let c = 0; c < C; c++) into.logits[at + c] = Number(this.bias[c]);
-    const { offsets } = this;
-    const usual = this.#usual(text);
-    for (let e = Number(offsets[text]); e < Number(offsets[text + 1]); e++) {
-      const word = Number(this.entryWord[e]);
-      if (this.closed[word]) continue;
-      const activation = usual * this.#factor(e, word);
-      for (let c = 0; c < C; c++) {
-        into.logits[at + c] = Number(into.logits[at + c]) + activation * Number(this.rows[word * C + c]);
-      }
+    for (let c = 0; c < C; c++) logits[at + c] = Number(bias[c]);
+    const end = Number(offsets[text + 1]);
+    for (let e = Number(offsets[text]); e < end; e++) {
+      const word = Number(words[e]);
+      if (closed[word]) continue;
+      const activation = Number(activations[e]);
+      const row = word * C;
+      for (let c = 0; c < C; c++) logits[at + c] = Number(logits[at + c]) + activation * Number(rows[row + c]);
     }
     let best = 0;
-    for (let c = 1; c < C; c++) if (Number(into.logits[at + c]) > Number(into.logits[at + best])) best = c;
+    for (let c = 1; c < C; c++) if (Number(logits[at + c]) > Number(logits[at + best])) best = c;
     into.predicted[text] = best;
   }
 
@@ -290,13 +275,14 @@ export class TableCodes {
    * @param {number} word
    */
   #factor(entry, word) {
-    const first = Number(this.occurrenceOffsets[entry]);
-    const end = Number(this.occurrenceOffsets[entry + 1]);
+    const { starts, occurrences } = this.index;
+    const first = Number(starts[entry]);
+    const end = Number(starts[entry + 1]);
     const size = Number(this.sizes[word]);
     if (!this.context || size <= 0 || size < this.context.eligible_from) return 1;
     let sum = 0;
     for (let i = first; i < end; i++) {
-      const change = Number(this.change[Number(this.occurrences[i])]);
+      const change = Number(this.change[Number(occurrences[i])]);
       const isMaterial = Math.fround(Math.abs(change) * size) >= this.context.least;
       sum += isMaterial ? Math.fround(1 + change) : 1;
     }
@@ -309,7 +295,7 @@ export class TableCodes {
    * @returns {Entry[]}
    */
   entries(text) {
-    const { offsets } = this;
+    const { offsets } = this.index;
     const found = [];
     for (let e = Number(offsets[text]); e < Number(offsets[text + 1]); e++) found.push(this.#entry(text, e));
     return found;
@@ -321,8 +307,9 @@ export class TableCodes {
    * @param {number} word
    */
   entryOf(text, word) {
-    const end = Number(this.offsets[text + 1]);
-    for (let e = Number(this.offsets[text]); e < end; e++) if (this.entryWord[e] === word) return this.#entry(text, e);
+    const { offsets, words } = this.index;
+    const end = Number(offsets[text + 1]);
+    for (let e = Number(offsets[text]); e < end; e++) if (words[e] === word) return this.#entry(text, e);
     return null;
   }
 
@@ -333,15 +320,13 @@ export class TableCodes {
    */
   #entry(text, e) {
     const usual = this.#usual(text);
-    const word = Number(this.entryWord[e]);
+    const word = Number(this.index.words[e]);
     const factor = this.#factor(e, word);
-    const defaults = Float64Array.from(this.weights(word), (weight) => usual * weight);
-    const unsuppressed = defaults.map((value) => value * factor);
+    const withoutContext = Float64Array.from(this.weights(word), (weight) => usual * weight);
+    const unsuppressed = withoutContext.map((value) => value * factor);
+    const defaults = this.hasContext ? withoutContext : null;
     const isSuppressed = Boolean(this.closed[word]);
-    const places = Array.from(
-      this.occurrences.subarray(Number(this.occurrenceOffsets[e]), Number(this.occurrenceOffsets[e + 1])),
-      (o) => /** @type {[number, number]} */ ([Number(this.start[o]), Number(this.length[o])]),
-    );
+    const places = Array.from(this.index.occurrencesOf(e), (o) => /** @type {[number, number]} */ ([Number(this.start[o]), Number(this.length[o])]));
     const parts = isSuppressed ? new Float64Array(this.labels.length) : unsuppressed;
     return { word, name: this.names[word] ?? "", places, parts, unsuppressed, defaults, factor, isSuppressed };
   }
@@ -361,20 +346,4 @@ export class TableCodes {
     const C = this.labels.length;
     return decisions.logits.subarray(text * C, text * C + C);
   }
-}
-
-/**
- * Rows minus their mean over classes, in double precision.
- * @param {ArrayLike<number>} rows
- * @param {number} C
- */
-function centred(rows, C) {
-  const made = new Float64Array(rows.length);
-  for (let at = 0; at < rows.length; at += C) {
-    let mean = 0;
-    for (let c = 0; c < C; c++) mean += Number(rows[at + c]);
-    mean /= C;
-    for (let c = 0; c < C; c++) made[at + c] = Number(rows[at + c]) - mean;
-  }
-  return made;
 }

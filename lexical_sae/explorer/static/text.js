@@ -17,14 +17,17 @@ const tint = (share) => `t${Math.min(TINTS, Math.round(share * TINTS + 0.3))}`;
 
 /**
  * What context does to a word: nothing, or reversed, stronger, weaker.
- * @param {Entry} entry
+ * @param {number} factor What it multiplies the default by.
  * @returns {"reversed" | "stronger" | "weaker" | null}
  */
-export function shiftOf(entry) {
-  if (entry.defaults === null || entry.factor === 1) return null;
-  if (entry.factor < 0) return "reversed";
-  return entry.factor > 1 ? "stronger" : "weaker";
+export function shiftBy(factor) {
+  if (factor === 1) return null;
+  if (factor < 0) return "reversed";
+  return factor > 1 ? "stronger" : "weaker";
 }
+
+/** @param {Entry} entry */
+export const shiftOf = (entry) => shiftBy(entry.factor);
 
 export const SIGNS = { reversed: "↺", stronger: "↑", weaker: "↓" };
 

@@ -1,8 +1,9 @@
 /** The table of words: search and sort it, look at a word, change it, and see what that does to every text. */
 
 import { counted, debounced, fill, h, percent, signed } from "./dom.js";
+import { greatest } from "./figures.js";
 import { View, choice, pager } from "./parts.js";
-import { shiftOf, tintedText } from "./text.js";
+import { shiftBy, tintedText } from "./text.js";
 import { effect } from "./effect.js";
 
 /** @typedef {import("./figures.js").Codes} Codes */
@@ -68,7 +69,7 @@ export class Words extends View {
     const find = this.#param("find").toLocaleLowerCase();
     const rows = codes.names.map((name, word) => {
       const weights = codes.weights(word);
-      return { name, word, texts: codes.textsWith(word).length, weights, size: largest(weights) };
+      return { name, word, texts: codes.textsWith(word).length, weights, size: greatest(weights) };
     });
     const found = rows.filter(({ name, size }) => (find ? name.toLocaleLowerCase().includes(find) : size > 0));
     const sort = this.#param("sort");
@@ -87,14 +88,14 @@ export class Words extends View {
     const shown = codes.labels.length === 2 ? [1] : codes.labels.map((_, c) => c);
     const strongest = rows.reduce((most, row) => Math.max(most, row.size), 1e-9);
     const cellOf = (/** @type {number} */ value, /** @type {string} */ note = "") => h("td", { class: "number weight" },
-      h("span", { class: `bar ${value > 0 ? "for" : "against"}`, style: { width: `${(100 * Math.abs(value)) / strongest}%` }, "aria-hidden": "true" }), h("span", null, signed(value), note));
+      h("span", { class: "track", "aria-hidden": "true" }, h("span", { class: `bar ${value > 0 ? "for" : "against"}`, style: { width: `${(100 * Math.abs(value)) / strongest}%` } })), signed(value), note && h("span", { class: "quiet block", dir: "auto" }, note));
     const line = (/** @type {(typeof rows)[number]} */ row) => {
       const best = Array.from(row.weights).reduce((most, value, c) => (Math.abs(value) > Math.abs(Number(row.weights[most])) ? c : most), 0);
       const isChosen = this.#param("word") === row.name;
       const change = this.app.isSuppressed(row.name) ? "suppressed" : this.app.edit.weights[row.name] ? "changed" : "";
       return h("tr", { class: `${isChosen ? "chosen" : ""} ${change === "suppressed" ? "gone" : ""}` },
         h("th", { scope: "row" }, h("a", { dir: "auto", "data-key": `row ${row.name}`, "aria-current": isChosen ? "true" : null, href: `#/words?${new URLSearchParams({ ...Object.fromEntries(this.app.params), word: row.name })}` }, row.name), change && h("span", { class: "note" }, change)),
-        isWide ? shown.map((c) => cellOf(Number(row.weights[c]))) : cellOf(Number(row.weights[best]), ` ${codes.labels[best]}`),
+        isWide ? shown.map((c) => cellOf(Number(row.weights[c]))) : cellOf(Number(row.weights[best]), codes.labels[best] ?? ""),
         h("td", { class: "number" }, row.texts.toLocaleString("en")));
     };
     fill(this.#list,
@@ -156,31 +157,25 @@ export class Words extends View {
    * @param {number} word
    */
   #places(codes, name, word) {
-    const texts = Array.from(codes.textsWith(word));
-    const found = texts.map((i) => {
-      const entry = codes.entryOf(i, word);
-      return { i, shift: entry ? shiftOf(entry) : null, size: entry ? largest(entry.unsuppressed) : 0 };
-    });
+    const uses = codes.usesOf(word);
     const counts = { reversed: 0, stronger: 0, weaker: 0 };
-    for (const { shift } of found) if (shift) counts[shift] += 1;
+    const labelled = codes.labels.map(() => 0);
+    let shifted = 0;
+    for (const { text, factor } of uses) {
+      const shift = shiftBy(factor);
+      if (shift) counts[shift] += 1;
+      shifted += shift ? 1 : 0;
+      const truth = codes.truth?.[text];
+      if (truth !== undefined) labelled[truth] = Number(labelled[truth]) + 1;
+    }
     const told = Object.entries(counts).filter(([, count]) => count).map(([kind, count]) => `${kind} in ${count}`);
-    const labels = codes.truth && codes.labels.map((label, c) => ({ label, count: texts.filter((i) => codes.truth?.[i] === c).length })).filter(({ count }) => count).sort((a, b) => b.count - a.count).slice(0, 4);
-    found.sort((a, b) => b.size - a.size);
+    const labels = codes.labels.map((label, c) => ({ label, count: Number(labelled[c]) })).filter(({ count }) => count).sort((a, b) => b.count - a.count).slice(0, 4);
+    uses.sort((a, b) => b.size - a.size);
     return h("div", null,
-      h("p", null, `In ${counted(texts.length, "text")}${labels?.length ? `: ${labels.map(({ label, count }) => `${count} ${label}`).join(", ")}` : ""}. `,
-        codes.isTable && texts.length > 0 && (told.length ? `By context it is ${told.join(", ")}; at its default in ${percent(1 - found.filter(({ shift }) => shift).length / texts.length)}.` : "Context shifts it in none.")),
-      h("ul", { class: "found" }, found.slice(0, SHOWN_TEXTS).map(({ i }) => h("li", null,
+      h("p", null, `In ${counted(uses.length, "text")}${labels.length ? `: ${labels.map(({ label, count }) => `${count} ${label}`).join(", ")}` : ""}. `,
+        codes.hasContext && uses.length > 0 && (told.length ? `By context it is ${told.join(", ")}; at its default in ${percent(1 - shifted / uses.length)}.` : "Context shifts it in none.")),
+      h("ul", { class: "found" }, uses.slice(0, SHOWN_TEXTS).map(({ text: i }) => h("li", null,
         tintedText(codes.texts[i] ?? "", codes.entries(i), { target: Number(codes.decisions.predicted[i]), contrast: null }),
         h("a", { href: `#/read?text=${i}` }, String(codes.labels[Number(codes.decisions.predicted[i])]), h("span", { class: "hidden" }, `: take text ${i + 1} apart`))))));
   }
-}
-
-/**
- * The greatest size among some numbers.
- * @param {Float64Array} values
- */
-function largest(values) {
-  let most = 0;
-  for (const value of values) most = Math.max(most, Math.abs(value));
-  return most;
 }

@@ -61,9 +61,10 @@ def remove(head: Head, state: SparseCircuitState, sets: WordSets) -> Removal:
     """
     layers = relu_layers(head)
     if getattr(head, "is_linear", False):
-        # A word's contribution is what goes with it, and there is no unit to switch.
-        effects = predict_removal(state, sets)
-        return Removal(effects, torch.zeros(len(effects.per_class), dtype=torch.bool, device=sets.rows.device))
+        # The rows of the words go with them, and there is no unit to switch. That is `predict_removal` without its
+        # product with the identity, which with many classes would cost more than all else.
+        lost = sets.removed(state.code).weighted_sum(state.word_vectors)
+        return Removal(ClassEffects(sets.rows, lost), torch.zeros_like(sets.rows, dtype=torch.bool))
     take_away = _by_reading(head, state) if layers is None else _by_subtraction(layers, state)
     effects, changed = zip(*(take_away(part) for part in _in_parts(state, sets)), strict=True)
     return Removal(ClassEffects(sets.rows, torch.cat(effects)), torch.cat(changed))

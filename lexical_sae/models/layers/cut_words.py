@@ -140,6 +140,9 @@ class CutWords(nn.Module):
         for _ in range(self.longest):
             node = torch.where(is_going, self._child(node, input_ids[rows, here]), node)
             is_going = is_going & goes_on[rows, here]
+            if not bool(is_going.any()):
+                # The longest word that is known is far longer than most.
+                break
             # Behind the last position no word goes on, so that none moves on from there.
             here = here + is_going
         found[rows, at] = torch.where(is_going | (node == NO_WORD), NO_WORD, self.word_at[node])

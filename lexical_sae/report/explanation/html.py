@@ -33,7 +33,7 @@ def explanation_html(explanation: Explanation, top: int = 12) -> str:
             words=listed.words,
             rest=listed.rest,
             longest=longest,
-            has_defaults=explanation.has_defaults,
+            has_shifts=explanation.has_shifts,
             # A literal word is read from itself, and its removal takes away its contribution.
             has_places=not explanation.has_defaults and any(word.is_expansion is not None for word in listed.words),
             has_effects=not explanation.has_defaults and any(word.if_removed is not None for word in listed.words),
@@ -86,6 +86,7 @@ def explained_text(why: Explanation, top: int) -> dict[str, Any]:
         "is_bias_alone": listed.is_bias_alone,
         "waterfall": Picture("What adds up to the decision", waterfall(why, top), told),
         "has_defaults": why.has_defaults,
+        "has_shifts": why.has_shifts,
         # A literal word is read from itself, and its removal takes away its contribution.
         "has_places": not why.has_defaults and any(word.is_expansion is not None for word in named),
         "has_effects": not why.has_defaults and any(word.if_removed is not None for word in named),

@@ -54,11 +54,15 @@ def limits(explanation: Explanation, mute: Sequence[str] = (), unread: Sequence[
 def _about_context(explanation: Explanation) -> list[str]:
     """How much of a decision the table of words makes, and how much context."""
     moved = sum(bool(word.context) for word in explanation.words)
-    shifted = f"context shifts {moved} of {len(explanation.words)} words" if moved else "context shifts no word"
+    shifted = (
+        f"Context shifts {moved} of {len(explanation.words)} words; {explanation.context_free_share:.0%} of the "
+        "contributions are context-free, the same in any text."
+        if moved
+        else "Every word contributes here what it contributes in any text: context shifts none."
+    )
     lines = [
-        f"{explanation.context_free_share:.0%} of this is context-free: the contribution of the words in any text; "
-        f"{shifted}. Removing a word takes away its contribution, exactly. The bias {explanation.bias:+.2f} is the "
-        "same for every text."
+        f"{shifted} Removing a word takes away its contribution, exactly. The bias {explanation.bias:+.2f} is the same "
+        "for every text."
     ]
     if any(word.cause for word in explanation.words):
         lines.append("Causes are measured, not proved: without that word, most of the shift is gone.")

@@ -1,16 +1,23 @@
 """Explanations that can show themselves: one, and a list of them."""
 
 import io
-from dataclasses import asdict, fields
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, SupportsIndex, overload
 
 from rich.console import Console
 
-from lexical_sae.explanation import Explanation, WordContribution
+from lexical_sae.explanation import Explanation
 from lexical_sae.report.charts.waterfall import Svg, waterfall
 from lexical_sae.report.explanation.html import explanation_html
 from lexical_sae.report.explanation.terminal import explanation_panel
-from lexical_sae.report.explanation.tidy import figure_of, frame_of, sentence, shap_explanation
+from lexical_sae.report.explanation.tidy import (
+    CaptumRecord,
+    captum_record,
+    figure_of,
+    frame_of,
+    sentence,
+    shap_explanation,
+)
 
 PRINTED_WIDTH = 100
 SHOWN_IN_CELL = 20
@@ -55,17 +62,42 @@ class ShownExplanation(Explanation):
         return shap_explanation([self])
 
     def to_frame(self) -> Any:
-        """A pandas DataFrame with a row for each active word, the top-attributed first."""
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ImportError("to_frame needs pandas: pip install 'lexical-sae[frames]'") from error
-        names = [field.name for field in fields(WordContribution)]
-        return pd.DataFrame([asdict(word) for word in self.words], columns=pd.Index(names))
+        """A pandas DataFrame with a row for each active word, the top-attributed first (`tidy.frame_of`)."""
+        return frame_of([self])
+
+    def to_captum(self, truth: object = "") -> CaptumRecord:
+        """Words and values as captum's `visualize_text` takes them (`tidy.captum_record`); captum is not needed.
+
+        Args:
+            truth: The right label, if it is known, to show beside the one decided on.
+        """
+        return captum_record(self, truth)
 
 
 class ShownExplanations(list[ShownExplanation]):
     """A list of explanations that a notebook shows as HTML and `print` shows as panels; also as one table."""
+
+    @overload
+    def __getitem__(self, place: SupportsIndex) -> ShownExplanation: ...
+    @overload
+    def __getitem__(self, place: slice) -> "ShownExplanations": ...
+    def __getitem__(self, place: SupportsIndex | slice) -> "ShownExplanation | ShownExplanations":
+        """One, or some of them that show themselves as all do."""
+        found = super().__getitem__(place)
+        return ShownExplanations(found) if isinstance(found, list) else found
+
+    def plot(self, top: int = 12) -> list[Any]:
+        """A waterfall of each (`ShownExplanation.plot`)."""
+        return [why.plot(top) for why in self]
+
+    def to_captum(self, truths: Sequence[object] | None = None) -> list[CaptumRecord]:
+        """A record of each for captum's `visualize_text`.
+
+        Args:
+            truths: The right labels, if they are known.
+        """
+        known = [""] * len(self) if truths is None else truths
+        return [why.to_captum(truth) for why, truth in zip(self, known, strict=True)]
 
     def to_frame(self) -> Any:
         """A tidy pandas DataFrame: a row for each active word of each text (`tidy.frame_of`)."""

@@ -15,6 +15,7 @@ from lexical_sae.explanation import Explanation, SpanContribution, WordContribut
 from lexical_sae.report.explanation.removal import changes_decision, effect
 from lexical_sae.report.explanation.shifts import place_of, shift_of, shifts_by_place
 from lexical_sae.report.explanation.steps import listing, question
+from lexical_sae.report.explanation.written import as_written
 from lexical_sae.report.printable import shown, with_short_words
 
 
@@ -54,7 +55,7 @@ def explanation_panel(explanation: Explanation, top: int = 8, labelled: str | No
     # A literal word contributes at its place what the table below shows.
     if explanation.spans and explanation.words and not explanation.has_defaults:
         parts.append(_strongest_spans(explanation.spans, all_tokens=explanation.all_tokens))
-    if listing(explanation, top).is_bias_alone:
+    if listing(explanation, top).is_bias_alone and not explanation.cautions:
         parts.append(Text("no word is active: this is the bias alone", style="yellow"))
     parts.append(ByWidth(lambda width: words_table(explanation, top, width)))
     parts += [Text(shown(line), style="dim") for line in explanation.not_explained]
@@ -115,7 +116,8 @@ def words_table(explanation: Explanation, top: int, width: int) -> Table:
     for column in (contribution, *others):
         table.add_column(column.name, **column.look)
     for word in listed.words:
-        table.add_row(Text(shown(word.word)), *(column.cell(word) for column in (contribution, *others)))
+        name = shown(as_written(word, explanation.text))
+        table.add_row(Text(name), *(column.cell(word) for column in (contribution, *others)))
     for row in listed.rest:
         table.add_row(Text(row.name, style="dim"), f"{row.amount:+.2f}")
     table.add_row(Text("sum", style="bold"), Text(f"{explanation.explained:+.2f}", style="bold"))
@@ -126,15 +128,16 @@ def _columns(explanation: Explanation, named: Sequence[WordContribution], width:
     """The columns after the word: its contribution, a bar where there is room, and what else is known."""
     look = {"justify": "right", "no_wrap": True}
     yield _Column("contribution", lambda word: f"{word.contribution:+.2f}", look)
-    bar_width = min(BAR_WIDTH, width - (LITERAL_COLUMNS if explanation.has_defaults else OTHER_COLUMNS))
+    bar_width = min(BAR_WIDTH, width - (LITERAL_COLUMNS if explanation.has_shifts else OTHER_COLUMNS))
     if bar_width >= SHORTEST_BAR:
         longest = max((abs(word.contribution) for word in named), default=1.0) or 1.0
         yield _Column("", lambda word: _bar(word, bar_width / longest), {"no_wrap": True})
     if explanation.has_defaults:
         # Removing a word from a table takes away its contribution, and a literal word is activated by itself.
-        if width >= ROOM_FOR_PLACES:
+        if explanation.has_shifts and width >= ROOM_FOR_PLACES:
             yield _Column("default", lambda word: f"{word.default:+.2f}", look)
-        yield _Column("context", _context, {"overflow": "fold", "min_width": 8})
+        if explanation.has_shifts:
+            yield _Column("context", _context, {"overflow": "fold", "min_width": 8})
         return
     if width >= ROOM_FOR_PLACES and any(word.is_expansion is not None for word in named):
         activated_by = partial(_activated_by, explanation.text)

@@ -1,11 +1,11 @@
-"""Explanations in the forms of other people's tools: a tidy frame, a sentence, a figure, SHAP's own object.
+"""Explanations in the forms of other people's tools: a tidy frame, a sentence, a figure, SHAP's and captum's records.
 
 Each library is asked for only where its form is: pandas, matplotlib and shap are no requirements of this package.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from lexical_sae.utils.errors import MissingPackageError, SettingsError
 
 COLUMNS = (
     "text", "label", "probability", "target", "word", "start", "end", "contribution", "if_removed",
-    "default", "context", "activation", "kind",
+    "default", "context", "activation", "kind", "is_expansion", "region_changed", "label_if_removed", "cause",
 )  # fmt: skip
 """Columns of a frame; `text` is the number of the text in the list."""
 NAMED = 3
@@ -42,7 +42,8 @@ def frame_of(explanations: Sequence[Explanation]) -> Any:
 def _row(number: int, why: Explanation, word: WordContribution) -> tuple[Any, ...]:
     decided = (number, why.label, why.probability, why.target)
     said = (word.contribution, word.if_removed, word.default, word.context, word.activation, word.kind)
-    return (*decided, word.word, word.start, word.end, *said)
+    effect = (word.is_expansion, word.region_changed, word.label_if_removed, word.cause and word.cause.word)
+    return (*decided, word.word, word.start, word.end, *said, *effect)
 
 
 def sentence(why: Explanation, named: int = NAMED) -> str:
@@ -144,3 +145,43 @@ def shap_explanation(explanations: Sequence[Explanation]) -> Any:
     for row in range(len(explanations)):
         ragged[0][row], ragged[1][row] = fields.values[row], fields.data[row]
     return shap.Explanation(values=ragged[0], base_values=fields.base_values, data=ragged[1])
+
+
+class CaptumRecord(NamedTuple):
+    """What captum's `visualize_text` reads of a text; the fields of its `VisualizationDataRecord`, in its order."""
+
+    word_attributions: np.ndarray
+    """A value per word, divided by the largest size of all; the exact ones are `attr_score` in all."""
+    pred_prob: float
+    """NaN where a number is predicted."""
+    pred_class: str
+    true_class: object
+    attr_class: str
+    """What the values are for."""
+    attr_score: float
+    """Sum of the contributions of words."""
+    raw_input_ids: list[str]
+    """The words."""
+    convergence_score: float
+    """Relative gap between what is explained and the sum of contributions and bias."""
+
+
+def captum_record(why: Explanation, truth: object = "") -> CaptumRecord:
+    """The words of a text in order, with values from -1 to 1, as captum colours them.
+
+    `visualize_text([captum_record(why)])` needs captum; the record does not. The contributions themselves are those
+    that `shap_fields` gives.
+    """
+    fields = shap_fields([why])
+    values, tokens = fields.values[0], fields.data[0]
+    largest = float(np.abs(values).max(initial=0.0))
+    return CaptumRecord(
+        values / largest if largest else values,
+        float("nan") if why.probability is None else why.probability,
+        why.label,
+        truth,
+        why.target if why.contrast is None else f"{why.target}, not {why.contrast}",
+        float(values.sum()),
+        [str(token).strip() for token in tokens],
+        why.identity_error,
+    )

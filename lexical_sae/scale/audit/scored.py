@@ -95,6 +95,10 @@ class Scored:
             self.notes.append("the two tables were scored by different models: a change may be of texts or of models")
         if (other.explain, other.top) != (self.about.explain, self.about.top):
             self.notes.append("the two tables list words by other rules (--explain, --top): shares may differ by that")
+        if other.dtype != self.about.dtype:
+            self.notes.append(
+                "the two tables were scored in different precisions (--dtype): few words may differ by that"
+            )
         if missing := sorted(set(self.about.labels) ^ set(other.labels)):
             self.notes.append(f"only one of the tables has the classes {quoted(missing)}")
 

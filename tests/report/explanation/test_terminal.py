@@ -1,10 +1,12 @@
 import io
 import re
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
 
 from lexical_sae.explanation import SpanContribution
+from lexical_sae.inference.unusual import NO_WORDS
 from lexical_sae.report.explanation.terminal import explanation_panel, highlighted_text
 from tests.report.explanations import explanation, literal_explanation, word
 
@@ -103,6 +105,9 @@ def test_a_question_other_than_the_default_is_told():
 
 def test_a_text_without_words_still_shows():
     assert "no word is active: this is the bias alone" in rendered(explanation_panel(explanation(words=())))
+    warned = explanation(words=(), warnings=(NO_WORDS,))
+    assert "There is no word in this text" in rendered(explanation_panel(warned))
+    assert "no word is active" not in rendered(explanation_panel(warned))
 
 
 def test_a_wrong_prediction_is_marked():
@@ -150,6 +155,14 @@ def test_literal_words_have_default_context_and_cause():
     }.items():
         assert all(part in rows[name] for part in told), rows[name]
     assert not any(kind in rows["plot"] for kind in ("reversed", "stronger", "weaker"))
+
+
+def test_without_shifts_the_columns_that_would_tell_of_them_are_left_out():
+    shifted = literal_explanation()
+    words = tuple(replace(word, default=word.contribution, cause=None) for word in shifted.words)
+    output = rendered(explanation_panel(replace(shifted, words=words)), colour=None)
+    assert "bad" in output
+    assert not any(name in output for name in ("default", "context", "if removed", "activated by", "in the text"))
 
 
 def test_shifts_are_marked_in_the_text_without_colour_too():
