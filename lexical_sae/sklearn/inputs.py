@@ -159,7 +159,8 @@ def labels_of(y: Any) -> np.ndarray:
     if missing := [row for row, label in enumerate(labels) if is_missing(label)]:
         raise DataError(
             f"y has no label in {len(missing)} rows (the first is row {missing[0]}, counted from 0): Input y contains "
-            "NaN; leave them out first, such as with frame.dropna(subset=['text', 'label']), or give them as unlabelled="
+            "NaN; leave them out first, such as with frame.dropna(subset=['text', 'label']), or give them as "
+            "unlabelled="
         )
     if labels.dtype.kind == "f":
         assert_all_finite(labels, input_name="y")
