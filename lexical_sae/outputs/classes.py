@@ -40,11 +40,6 @@ class Classes(OutputKind):
     def imitation(self, teacher: Logits, pupil: Logits, weights: Float[Tensor, " N"] | None = None) -> Scalar:
         return completeness_kl(teacher, pupil, weights)
 
-    def unsmoothed(self, logits: Logits, smoothing: float) -> Logits:
-        even = smoothing / logits.shape[-1]
-        # A tenth of the even share is left: below it a probability is noise.
-        return ((logits.softmax(-1) - even) / (1 - smoothing)).clamp(min=0.1 * even).log().log_softmax(-1)
-
     def quality(self, logits: Logits, targets: Int[Tensor, " N"]) -> Bool[Tensor, " N"]:
         return logits.argmax(-1) == targets
 

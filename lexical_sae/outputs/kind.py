@@ -64,11 +64,6 @@ class OutputKind(PartConfig):
     def imitation(self, teacher: Logits, pupil: Logits, weights: Float[Tensor, " N"] | None = None) -> Scalar:
         """How far the pupil's decisions are from those of the teacher, which does not learn from it."""
 
-    def unsmoothed(self, logits: Logits, smoothing: float) -> Logits:
-        """What a teacher means that learned from smoothed labels: its decisions as if they had not been smoothed."""
-        del smoothing
-        return logits
-
     @abstractmethod
     def quality(self, logits: Logits, targets: Targets) -> Shaped[Tensor, " N"]:
         """How good each decision is: epochs are compared by its mean, and named `accuracy` by it."""

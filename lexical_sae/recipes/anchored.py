@@ -33,11 +33,11 @@ def anchored() -> Recipe:
         count=CountConstraint.Config(),
         negations=0.3,
         independence=Independence.Config(),
-        auxiliary=AuxiliaryHead.Config(imitation=1.0, label_smoothing=0.05, rate=1.0),
+        auxiliary=AuxiliaryHead.Config(imitation=1.0),
         encoder_dropout=0.0,
         learning_rate=1e-4,
         head_rate=10.0,
-        label_smoothing=0.0,
+        label_smoothing=0.05,
         optimizer=AdamWEMA.Config(schedule="linear", ema=None),
     )
     return Recipe(model=model, training=training)

@@ -29,7 +29,7 @@ from lexical_sae.models.table_head import TableHead
 from lexical_sae.training.certain_rows import certain_rows
 from lexical_sae.training.folds import FOLDS
 from lexical_sae.training.literal_vectors import WordVectors, read_words_of, vectors_of
-from lexical_sae.training.table_choice import candidates, chosen_penalties, is_held_strongly, judged_folds
+from lexical_sae.training.table_choice import Choice, candidates, chosen_penalties, is_held_strongly, judged_folds
 from lexical_sae.training.table_fit import LeftOut, Table, TableFitter
 from lexical_sae.training.tasks import Documents
 from lexical_sae.utils.progress import OnStep, Step, silent
@@ -43,10 +43,10 @@ def fit_word_table(
     folds: Int[Tensor, " T"],
     fold_heads: Sequence[str],
     on_step: OnStep = silent,
-) -> WordVectors:
+) -> tuple[WordVectors, Choice]:
     """Fit the table of the documents' head and those of the folds, while the encoder is still the pretrained one.
 
-    Returns the vectors that the rows are made of.
+    Returns the vectors that the rows are made of, and what texts left out say of such a table.
     """
     head = model.head(documents.head)
     assert isinstance(head, TableHead)
@@ -87,7 +87,7 @@ def fit_word_table(
     model.gate.close(size == 0)
     if model.context is not None:
         model.context.size.copy_(size)
-    return vectors
+    return vectors, choice
 
 
 @torch.no_grad()

@@ -3,7 +3,6 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from lexical_sae.models.config import ModelConfig
-from lexical_sae.outputs import CLASSES
 from lexical_sae.training.loss.auxiliary_head import AuxiliaryHead
 from tests import tiny
 
@@ -60,24 +59,3 @@ def test_states_that_are_there_already_give_the_same_words(settings):
             torch.testing.assert_close(given.logits, plain.logits)
             changed = route(ids, mask, states + 1)
             assert not torch.equal(changed.logits, plain.logits)
-
-
-def test_smoothing_of_its_own_is_taken_back_before_words_imitate_it():
-    states, words, labels = samples()
-    auxiliary = AuxiliaryHead.Config(label_smoothing=0.2, dropout=0.0).build(8, 3)
-    torch.nn.init.zeros_(auxiliary.layer.weight)
-    certain = torch.tensor([0.7, 0.2, 0.1])
-    with torch.no_grad():
-        auxiliary.layer.bias.copy_((0.8 * certain + 0.2 / 3).log())
-    # What smoothed labels of these shares teach: words that hold the shares themselves are already right.
-    held = certain.log().expand(6, 3)
-    own = cross_entropy(auxiliary.logits(states), labels, label_smoothing=0.2)
-    torch.testing.assert_close(auxiliary(states, held, labels), own, rtol=1e-5, atol=1e-6)
-    assert auxiliary(states, words, labels) > own + 0.01
-
-
-def test_a_teacher_surer_than_smoothing_allows_is_not_without_bounds():
-    logits = CLASSES.unsmoothed(torch.tensor([[30.0, 0.0, -30.0]]), 0.05)
-    assert torch.isfinite(logits).all()
-    torch.testing.assert_close(logits.exp().sum(-1), torch.ones(1))
-    assert logits[0, 0] > -0.01

@@ -70,7 +70,7 @@ def test_a_processor_on_which_the_trial_fails_is_refused_before_the_first_step(m
     precision.cpu_problem_with_bfloat16.cache_clear()
     try:
         with pytest.raises(
-            ValueError, match=r"training\.dtype .* cannot multiply .*-4.*; set training\.dtype: float32"
+            ValueError, match=r"training\.dtype .* cannot multiply .*-4.*; set training\.dtype to float32"
         ):
             trainer(dtype="bfloat16")
     finally:

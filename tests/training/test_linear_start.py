@@ -6,7 +6,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from lexical_sae.outputs import CLASSES, Labels, Number
 from lexical_sae.training.loss.auxiliary_head import AuxiliaryHead
 from lexical_sae.training.preparation import linear_start
-from lexical_sae.training.preparation.linear_start import start_at_regression
+from lexical_sae.training.preparation.linear_start import regression_on_states
 
 
 def planted(texts=60, width=6, seed=0):
@@ -21,7 +21,7 @@ def planted(texts=60, width=6, seed=0):
 
 def started(states, targets, folds, output=CLASSES, weights=None, outputs=3):
     head = AuxiliaryHead.Config().build(states.shape[1], outputs).eval()
-    start_at_regression(head, states, targets, folds, output, weights)
+    regression_on_states(states, targets, folds, output, outputs, weights).start(head)
     return head
 
 
@@ -72,6 +72,15 @@ def test_texts_that_are_left_out_choose_the_prior(monkeypatch):
 def test_what_is_dropped_at_random_does_not_move_the_mean_text():
     states, labels, folds = planted()
     head = AuxiliaryHead.Config(dropout=0.5).build(6, 3)
-    start_at_regression(head, states, labels, folds, CLASSES)
+    regression_on_states(states, labels, folds, CLASSES, 3).start(head)
     mean = states.double().mean(0, keepdim=True).float()
     torch.testing.assert_close(head.train().logits(mean), head.eval().logits(mean), atol=1e-4, rtol=0)
+
+
+def test_its_quality_is_that_on_texts_left_out():
+    states, labels, folds = planted(200)
+    assert regression_on_states(states, labels, folds, CLASSES, 3).quality > 0.7
+    chance = labels[torch.randperm(200, generator=torch.Generator().manual_seed(1))]
+    # On its own texts a regression on as many numbers as texts is right anywhere.
+    wide = torch.cat([states, torch.randn(200, 300, generator=torch.Generator().manual_seed(2))], 1)
+    assert regression_on_states(wide, chance, folds, CLASSES, 3).quality < 0.5

@@ -32,12 +32,9 @@ class AuxiliaryHead(nn.Module):
         """Weight of KL(auxiliary head || words), which trains the words only."""
         dropout: float = Field(default=0.1, ge=0, lt=1)
         """Share of the encoder state that the auxiliary head does not see, at random."""
-        label_smoothing: float | None = Field(default=None, gt=0, lt=1)
-        """Share of each label that is spread over all classes for the auxiliary head alone, and is taken back before
-        words imitate it; null takes `training.label_smoothing`."""
-        rate: PositiveFloat | None = None
-        """Its learning rate, as a multiple of the encoder's; null takes `training.head_rate`. Lower where it starts at
-        a regression (`linear_start`), which steps for a head that starts at random would throw away."""
+        started_rate: PositiveFloat = 1.0
+        """Its learning rate where it begins at a regression (`preparation.linear_start`), as a multiple of the
+        encoder's: steps for a head that starts at random (`training.head_rate`) would throw the start away."""
 
         def build(self, width: int, num_labels: int) -> "AuxiliaryHead":
             return AuxiliaryHead(self, width, num_labels)
@@ -66,8 +63,5 @@ class AuxiliaryHead(nn.Module):
     ) -> Scalar:
         """What the auxiliary head adds to the loss of samples that the words decided on."""
         logits = self.logits(states)
-        taught, of_its_own = logits.detach(), self.config.label_smoothing
-        if of_its_own is not None:
-            taught = output.unsmoothed(taught, of_its_own)
-        own = output.loss(logits, labels, weights, label_smoothing if of_its_own is None else of_its_own)
-        return self.config.weight * own + self.config.imitation * output.imitation(taught, word_logits, weights)
+        own = output.loss(logits, labels, weights, label_smoothing)
+        return self.config.weight * own + self.config.imitation * output.imitation(logits, word_logits, weights)

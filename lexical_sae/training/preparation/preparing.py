@@ -5,6 +5,7 @@
 3. The batch is fitted to memory, and a learning rate is found: by a range test, then by a rehearsal of the first steps.
 """
 
+import logging
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from lexical_sae.training.folds import FoldedDocuments
 from lexical_sae.training.optim import Optimizer, at_rate
 from lexical_sae.training.preparation.batch_size import MicroBatches, automatic_size
 from lexical_sae.training.preparation.calibrated_start import open_about_each, proposed_words, require_offset
-from lexical_sae.training.preparation.linear_start import start_at_regression
+from lexical_sae.training.preparation.linear_start import regression_on_states
 from lexical_sae.training.preparation.lr_range import (
     FEWEST,
     REHEARSED_STEPS,
@@ -34,6 +35,8 @@ from lexical_sae.training.steps import Steps
 from lexical_sae.training.stopping import StoppedBeforeSaving
 from lexical_sae.training.word_table import fit_word_table
 from lexical_sae.utils.progress import Step
+
+logger = logging.getLogger(__name__)
 
 CALIBRATION_TEXTS = 256
 CALMING_TEXTS = 32
@@ -61,10 +64,12 @@ class Preparation:
         if isinstance(steps.task, FoldedDocuments):
             folds = steps.task.heads if steps.model.asks_encoder else ()
             with steps.encoder_precision():
-                vectors = fit_word_table(steps.model, steps.task, steps.task.folds, folds, self.callbacks.on_step)
+                vectors, choice = fit_word_table(
+                    steps.model, steps.task, steps.task.folds, folds, self.callbacks.on_step
+                )
             steps.state_spread = vectors.spread
             if folds:
-                self._start_auxiliary(steps.task, vectors.text_states)
+                self._start_auxiliary(steps.task, vectors.text_states, choice.accuracy)
         for term in steps.criterion.objective.terms.values():
             if isinstance(term, FrequencyPenalty) and term.config.proposals:
                 samples = self._logits_of(self._some_texts(PROPOSING_TEXTS))
@@ -95,12 +100,22 @@ class Preparation:
         self.callbacks.on_record({"event": "learning rate found", "lr": rate})
         return rate
 
-    def _start_auxiliary(self, task: FoldedDocuments, states: Tensor) -> None:
-        """Begin the auxiliary head at what the frozen encoder knows, from the states of the texts not made by rule."""
-        auxiliary, given = self.steps.criterion.auxiliary, task.given()
-        if auxiliary is not None:
-            output, folds = self.steps.model.output_of(task.head), task.folds[: len(given.texts)]
-            start_at_regression(auxiliary, states, given.labels, folds, output, given.weights)
+    def _start_auxiliary(self, task: FoldedDocuments, states: Tensor, of_table: float) -> None:
+        """Begin the auxiliary head at what the frozen encoder knows, if on texts left out that is more than the table.
+
+        `states` are those of the texts that were not made by rule.
+        """
+        steps, given = self.steps, task.given()
+        auxiliary = steps.criterion.auxiliary
+        if auxiliary is None:
+            return
+        output, folds = steps.model.output_of(task.head), task.folds[: len(given.texts)]
+        outputs = auxiliary.layer.out_features
+        found = regression_on_states(states, given.labels, folds, output, outputs, given.weights)
+        logger.info("frozen encoder on texts left out: %.4f, table of words: %.4f", found.quality, of_table)
+        if found.quality > of_table:
+            found.start(auxiliary)
+            steps.auxiliary_rate = auxiliary.config.started_rate
 
     def _open_words(self, words: int) -> None:
         """Open about so many words of each sample, of the kind that has most of them, and calm the heads."""
