@@ -77,7 +77,9 @@ def chosen_unlabelled(texts: Sequence[str], dataset: TextDataset, seed: int) -> 
         raise DataError(
             f"of {len(texts)} unlabelled texts none is left: all are among the labelled ones; give others, or none"
         )
-    chosen = sorted(np.random.default_rng([seed, MOST_UNLABELLED]).permutation(rows)[:MOST_UNLABELLED].tolist())
+    chosen: list[int] = sorted(
+        np.random.default_rng([seed, MOST_UNLABELLED]).permutation(rows)[:MOST_UNLABELLED].tolist()
+    )
     of_all = "" if len(chosen) == len(texts) else f" of {len(texts):,}, without those that are labelled or repeated"
     most = f", {MOST_UNLABELLED:,} at most" if len(chosen) < len(rows) else ""
     note = f"words are read in {len(chosen):,} unlabelled texts too{of_all}{most}; no label is taken from them"

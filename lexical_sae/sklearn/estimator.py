@@ -112,7 +112,7 @@ class LexicalEstimator(BaseEstimator):
             return int(self.random_state.randint(2**31 - 1))
         if isinstance(self.random_state, np.random.Generator):
             return int(self.random_state.integers(2**31 - 1))
-        if not isinstance(self.random_state, Integral) or not 0 <= self.random_state < 2**32:
+        if not isinstance(self.random_state, Integral) or not 0 <= int(self.random_state) < 2**32:
             raise SettingsError(f"random_state is {self.random_state!r}; give a whole number from 0 up to 2**32 - 1")
         return int(self.random_state)
 

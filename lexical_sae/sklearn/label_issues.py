@@ -185,7 +185,7 @@ def _out_of_fold(
         made.fit([texts[row] for row in train], labels[train])
         # A class whose texts all lie in this fold was not learned: it is not suggested here.
         columns = [names.index(label_text(value)) for value in made.classes_]
-        found[np.ix_(test, columns)] = made.predict_proba([texts[row] for row in test])
+        found[test[:, None], columns] = made.predict_proba([texts[row] for row in test])
         on_step(Step("predicting each text by a model that never saw it", fold + 1, cv))
     return found
 

@@ -8,7 +8,6 @@
    texts, whose many words are met often enough, each word's own vector too.
 """
 
-import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -49,8 +48,6 @@ class WordVectors:
     from_embedding: Float[Tensor, "D1 E"]
     """For words that were never met; the last row is the bias."""
     counts: Int[Tensor, " V"]
-    spread: float = 1.0
-    """How far the states of words lie apart, per coordinate: the unit in which context is read from them."""
     text_states: Float[Tensor, "T E"] = torch.empty(0, 0)
     """The mean state of each labelled text's tokens, those that were read."""
 
@@ -114,7 +111,7 @@ def vectors_from(
     """The same, given the input embedding of every word and what it says of words read alone."""
     every = labelled if unlabelled is None else labelled + unlabelled
     found = _shrunk(every.sums, every.counts, embeddings, prior)
-    found = replace(found, spread=found.size() / math.sqrt(found.vectors.shape[1]), text_states=labelled.means)
+    found = replace(found, text_states=labelled.means)
     if adds_up or unlabelled is not None:
         found = _with_moved_map(found, embeddings, every)
     if unlabelled is not None:
@@ -228,7 +225,7 @@ def ridge_solution(A: scipy.sparse.csr_matrix, left: Float[ndarray, "T E"], held
     """
     A_T = A.T.tocsr()
     scale = 1 / (np.asarray(A.multiply(A).sum(0)).ravel() + held)[:, None]
-    x = np.zeros((A.shape[1], left.shape[1]))
+    x = np.zeros((len(scale), left.shape[1]))
     rest = A_T @ left
     step = scale * rest
     fit = (rest * step).sum(0)

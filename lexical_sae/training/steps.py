@@ -25,9 +25,6 @@ from lexical_sae.training.tasks import Task
 from lexical_sae.utils.errors import DivergedError
 from lexical_sae.utils.precision import encoder_precision
 
-USUAL_SPREAD = 0.29
-"""Of the states of words, per coordinate, in the encoder that `training.head_rate` was chosen for."""
-
 
 class Steps:
     """A model, what it learns from, and how a step is taken; how many were taken already."""
@@ -45,8 +42,6 @@ class Steps:
         self.processes, self.warmup = processes, warmup
         self.micro = MicroBatches(settings.batch_size or settings.effective_batch)
         self.done = 0
-        self.state_spread = USUAL_SPREAD
-        """How far the states of words lie apart, per coordinate; preparation finds it."""
         self.auxiliary_rate = settings.head_rate
         """Learning rate of the auxiliary head, as a multiple of the encoder's; preparation may lower it."""
 
@@ -87,14 +82,10 @@ class Steps:
         auxiliary = (
             set() if self.criterion.auxiliary is None else {id(p) for p in self.criterion.auxiliary.parameters()}
         )
-        context = set() if model.context is None else {id(p) for p in model.context.parameters()}
-        rest = [p for p in learning if id(p) not in encoder | gate | auxiliary | context]
-        shifting = settings.head_rate * USUAL_SPREAD / self.state_spread
+        rest = [p for p in learning if id(p) not in encoder | gate | auxiliary]
         groups = [
             ParameterGroup("encoder", [p for p in learning if id(p) in encoder], rate),
             ParameterGroup("head", rest, rate * settings.head_rate),
-            # In units of the states, which some encoders have small: a step moves the shifts as far with any of them.
-            ParameterGroup("context", [p for p in learning if id(p) in context], rate * shifting),
             ParameterGroup("auxiliary", [p for p in learning if id(p) in auxiliary], rate * self.auxiliary_rate),
             ParameterGroup("gate", [p for p in learning if id(p) in gate], rate * settings.gate_rate, decays=False),
         ]

@@ -38,7 +38,7 @@ class WordsInTexts:
         counts = self.counts.new_zeros(size).index_copy_(0, places, self.counts)
         by_text = self.activations
         columns = places.numpy()[by_text.indices]
-        moved = scipy.sparse.csr_matrix((by_text.data, columns, by_text.indptr), shape=(by_text.shape[0], size))
+        moved = scipy.sparse.csr_matrix((by_text.data, columns, by_text.indptr), shape=(len(self.tokens), size))
         return WordsInTexts(sums, counts, moved, self.means, self.tokens)
 
 

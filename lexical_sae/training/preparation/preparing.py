@@ -1,6 +1,6 @@
 """What comes before the first step, in this order; none of it counts as a step.
 
-1. The table of literal words is fitted, and the auxiliary head begins at a regression.
+1. The table of literal words is fitted; where texts are few, the auxiliary head may begin at a regression.
 2. Words that may be revived are proposed, and the gate opens about as many words as are wanted.
 3. The batch is fitted to memory, and a learning rate is found: by a range test, then by a rehearsal of the first steps.
 """
@@ -33,6 +33,7 @@ from lexical_sae.training.preparation.lr_range import (
 from lexical_sae.training.resuming.random_state import chance_as_found
 from lexical_sae.training.steps import Steps
 from lexical_sae.training.stopping import StoppedBeforeSaving
+from lexical_sae.training.table_choice import FEW_TEXTS
 from lexical_sae.training.word_table import fit_word_table
 from lexical_sae.utils.progress import Step
 
@@ -67,8 +68,7 @@ class Preparation:
                 vectors, choice = fit_word_table(
                     steps.model, steps.task, steps.task.folds, folds, self.callbacks.on_step
                 )
-            steps.state_spread = vectors.spread
-            if folds:
+            if folds and len(steps.task.given().texts) < FEW_TEXTS:
                 self._start_auxiliary(steps.task, vectors.text_states, choice.accuracy)
         for term in steps.criterion.objective.terms.values():
             if isinstance(term, FrequencyPenalty) and term.config.proposals:
