@@ -30,6 +30,7 @@ from lexical_sae.training.preparation.time_plan import (
 from lexical_sae.training.processes import current
 from lexical_sae.utils.device import resolve_device
 from lexical_sae.utils.errors import SettingsError
+from lexical_sae.utils.precision import encoder_precision, require_encoder_type
 
 Settings = TypeVar("Settings", bound=Recipe)
 
@@ -87,7 +88,10 @@ def _planned(minutes: float, settings: Recipe, dataset: TextDataset, seed: int, 
     # The rehearsal reads one window of each. A long text is read whole for the table, and in parts in each pass.
     whole = tokenize(backbone.tokenizer, dataset.train.texts, longest_text(settings.model, backbone))
     windows = np.array([len(ids) / len(first) for ids, first in zip(whole.ids, texts.ids, strict=True)])
-    cost = encoder_cost(backbone, texts, seed, clock)
+    on = next(backbone.parameters()).device
+    require_encoder_type(training.dtype, on)
+    with encoder_precision(training.dtype, on):
+        cost = encoder_cost(backbone, texts, seed, clock)
     cost = Cost(
         cost.reading * windows.mean(), cost.learning * windows.clip(max=training.windows_per_text or np.inf).mean()
     )
