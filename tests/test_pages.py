@@ -32,7 +32,7 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/*
 ELSEWHERE = {"python.md", "extending.md", "scale.md"}
 LANGUAGES = {"python", "bash", "console", "yaml", "toml", "text"}
 """Each has a test below; what programs print is `text`."""
-OTHER_PROGRAMS = {"pip", "source", "export", "python3", "curl", "duckdb"}
+OTHER_PROGRAMS = {"pip", "source", "export", "python", "python3", "curl", "duckdb"}
 
 
 def blocks(page: Path, *languages: str) -> list[str]:

@@ -170,7 +170,7 @@ def labels_of(y: Any) -> np.ndarray:
         )
     if labels.dtype.kind == "T":
         # scikit-learn does not know numpy's strings of any length.
-        labels = labels.astype(str)
+        labels = np.asarray(labels.tolist())
     if labels.dtype.kind == "f" and (labels % 1).any():
         raise DataError(
             "Unknown label type: continuous. A LexicalRegressor predicts numbers; for classes that are written as "

@@ -21,13 +21,13 @@ class TrainingConfig(PartConfig):
     max_epochs: int | None = Field(default=None, ge=1)
     """Passes over the training texts that are planned; early stopping may end a run before. null plans as many as give
     `planned_steps`, at least 1 and at most `most_epochs`: more where texts are few."""
+    batch_size: int | None = Field(default=32, ge=1)
+    """Texts computed at once; halved, with more accumulation, when memory runs out. null means 32, in as large pieces
+    as memory allows."""
     planned_steps: int = Field(default=300, ge=1)
     """Optimiser steps for which `max_epochs: null` plans passes."""
     most_epochs: int = Field(default=20, ge=1)
     """Passes that `max_epochs: null` plans at most."""
-    batch_size: int | None = Field(default=32, ge=1)
-    """Texts computed at once; halved, with more accumulation, when memory runs out. null means 32, in as large pieces
-    as memory allows."""
     minutes: PositiveFloat | None = None
     """How long training may take, about, with the recipe `anchored`. Seconds are rehearsed, and passes, layers that
     learn, and at last rows are chosen to fit (`plan.json`); evaluation comes on top. null takes what is set."""

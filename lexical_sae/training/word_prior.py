@@ -17,6 +17,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from lexical_sae.data.encoding import encode
 from lexical_sae.models.lexical_sae import LexicalSAE
 from lexical_sae.utils.downloads import made_once
 
@@ -25,6 +26,8 @@ logger = logging.getLogger(__name__)
 WORDS = 4000
 """Words that are read alone, at most, drawn at random: seconds on a CPU."""
 BATCH = 256
+FRAME = 8
+"""More tokens than the special ones of any text."""
 FILE, MAP = "prior.safetensors", "map"
 
 
@@ -59,11 +62,17 @@ def _digest(model: LexicalSAE, tokens: Int[Tensor, " W"], ridge: float) -> str:
     """A hash of all that the map depends on."""
     found, device = hashlib.sha256(), next(model.parameters()).device.type
     autocast = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else None
-    found.update(repr((model.tokenizer("")["input_ids"], tokens.tolist(), ridge, device, autocast)).encode())
+    found.update(repr((_empty(model), tokens.tolist(), ridge, device, autocast)).encode())
     for name, weights in sorted(model.backbone.encoder.state_dict().items()):
         found.update(f"{name} {weights.dtype} {tuple(weights.shape)}".encode())
         found.update(weights.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
     return found.hexdigest()[:16]
+
+
+def _empty(model: LexicalSAE) -> list[int]:
+    """The special tokens of a text without words."""
+    (found,) = encode(model.tokenizer, [""], FRAME)
+    return found.ids
 
 
 def _words(model: LexicalSAE) -> Int[Tensor, " W"]:
@@ -75,7 +84,7 @@ def _words(model: LexicalSAE) -> Int[Tensor, " W"]:
 @torch.no_grad()
 def _states_alone(model: LexicalSAE, tokens: Int[Tensor, " W"]) -> Float[Tensor, "W E"]:
     """The encoder's state of each token between the special tokens of an empty text."""
-    empty = torch.tensor(model.tokenizer("")["input_ids"], dtype=torch.long)
+    empty = torch.tensor(_empty(model), dtype=torch.long)
     place = len(empty) // 2
     device, found = next(model.parameters()).device, []
     for some in tokens.split(BATCH):

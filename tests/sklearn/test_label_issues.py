@@ -44,7 +44,7 @@ def test_a_word_whose_texts_are_mislabelled_is_named_with_its_texts(clf, seed):
     assert len(str(found)) < 200
     assert f"{PLANTED} ({word.disagree} of {word.texts} texts)" in str(found)
     assert word.texts == len(with_word)
-    assert len(planted & set(word.rows)) >= 0.8 * len(planted)
+    assert len(planted & set(word.rows)) >= 0.75 * len(planted)
     assert word.q_value <= 0.05 < word.expected < word.disagree
     top = {row.row for row in found.rows[: len(planted)]}
     assert len(planted & top) >= 0.8 * len(planted)
