@@ -29,8 +29,17 @@ PRINTED = {
 EXECUTED = runpy.run_path(str(FOLDER.parent / "tools" / "notebooks.py"))["executed"]
 
 
+WORDS = (
+    *("funny", "moved", "to", "grew", "has", "shops", "in"),
+    *("acme", "globex", "initech", "umbrella", "oslo", "rome", "lima", "cairo"),
+)
+"""Of the examples, beside those of the tiny encoder."""
+
+
 @pytest.fixture(autouse=True)
 def tiny_encoder(tmp_path, monkeypatch):
+    monkeypatch.setattr(tiny, "WORDS", [*tiny.WORDS, *(word for word in WORDS if word not in tiny.WORDS)])
+    monkeypatch.setattr(tiny, "wordpiece", tiny.wordpiece.__wrapped__)
     encoder = str(tiny.saved_encoder(tmp_path / "encoder"))
     monkeypatch.setattr(LexicalEstimator, "_encoder", lambda _: encoder)
     monkeypatch.setenv("MPLBACKEND", "agg")
